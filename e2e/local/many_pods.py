@@ -18,6 +18,7 @@ from e2e.harness.client import Api, connect, eventually
 from e2e.harness.local_up import LocalUp, local_up
 from e2e.harness.operator import PROGRAM
 from e2e.harness.usage import cpu_seconds
+from e2e.support.little_job import little_job
 
 NAMESPACE = "/api/v1/namespaces/default"
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/jaxjobs"
@@ -34,10 +35,7 @@ def cluster_under(limit: str, folder: Path, *flags: str) -> Iterator[LocalUp]:
 
 def sleepers(workers: int) -> dict[str, object]:
     """A job whose pods say how many files they may open, and sleep."""
-    container = {"name": "jax", "image": "example.com/x:1", "command": ["sh", "-c", "ulimit -Sn; sleep 600"]}
-    template = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
-    spec = {"jaxReplicaSpecs": {"Worker": {"replicas": workers, "template": template}}}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "many"}, "spec": spec}
+    return little_job("sh", "-c", "ulimit -Sn; sleep 600", workers=workers)
 
 
 async def until_all_run(api: Api, pods: int, seconds: float = 60) -> None:
@@ -53,7 +51,7 @@ async def until_all_run(api: Api, pods: int, seconds: float = 60) -> None:
 
 async def delete(api: Api) -> None:
     """Remove the job, and wait until its pods have gone."""
-    await api.delete(f"{JOBS}/many")
+    await api.delete(f"{JOBS}/little")
 
     async def none_left() -> bool:
         return not (await api.get(f"{NAMESPACE}/pods") or {"items": []})["items"]

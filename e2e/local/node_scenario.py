@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from e2e.support.local_node import CLIENT, SERVER, answer, cluster_in, pod, service
+from e2e.support.local_node import CLIENT, SERVER, answer, cluster_in, service
 
 from training_local.node.sandbox.doctor import examine
 
@@ -17,11 +17,9 @@ async def exchange(mode: str, state: Path) -> None:
     diagnosis = await examine()
     async with cluster_in(state, diagnosis.mode if mode == "auto" else mode) as cluster:
         await cluster.api.create("services", service("a"))
-        await cluster.api.create("pods", pod("a", "python3", "-c", SERVER, job="j", container=answer("hi")))
-        await cluster.api.running("a")
+        await cluster.start("a", "python3", "-c", SERVER, job="j", container=answer("hi"))
         script = "import socket; print(socket.gethostbyname(socket.gethostname()));" + CLIENT
-        await cluster.api.create("pods", pod("b", "python3", "-c", script, "a", "23456", job="j"))
-        status = await cluster.api.ended("b")
+        status = await cluster.run("b", "python3", "-c", script, "a", "23456", job="j")
         log = (await cluster.log("b")).split()
         own = log[0] == status["podIP"]
         report = {"mode": diagnosis.mode, "missing": sorted(diagnosis.missing), "said": log[1:], "own": own}
@@ -33,9 +31,7 @@ async def linger(mode: str, state: Path) -> None:
     script = "trap '' TERM; setsid sh -c 'while true; do sleep 5; done' & echo up; while true; do sleep 5; done"
     async with cluster_in(state, mode) as cluster:
         for name, job in (("a", "one"), ("b", "one"), ("c", "two")):
-            await cluster.api.create("pods", pod(name, "sh", "-c", script, job=job))
-            await cluster.api.running(name)
-            await cluster.says(name, "up")
+            await cluster.start(name, "sh", "-c", script, job=job, says="up")
         print("up", flush=True)
         await asyncio.Event().wait()
 

@@ -29,7 +29,7 @@ async def test_many_pods_run_at_a_small_soft_limit_which_they_have_themselves(tm
         async with connect(cluster.kubeconfig) as api:
             await api.create(JOBS, sleepers(MANY))
             await until_all_run(api, MANY)
-        assert printed(tmp_path, "many-worker-7").endswith(f"stdout F {FEW_FILES}\n")
+        assert printed(tmp_path, "little-worker-7").endswith(f"stdout F {FEW_FILES}\n")
 
 
 async def test_pods_beyond_the_hard_limit_wait_and_the_cluster_goes_on(tmp_path: Path) -> None:

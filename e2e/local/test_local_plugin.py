@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from e2e.support import marks
 from e2e.support.every_kind import PLUGIN, install_plugin
+from e2e.support.warm import PROGRAM
 
 from training_local.cluster.registry import STATE_VARIABLE
 
@@ -27,9 +27,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(path: Path, state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from training_operator.cli import main; main()", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(path), STATE_VARIABLE: str(state)}
-    return subprocess.run(program, capture_output=True, text=True, check=False, timeout=90, env=environment)
+    return subprocess.run(
+        [*PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=90, env=environment
+    )
 
 
 def test_its_job_succeeds(installed: Path, tmp_path: Path) -> None:

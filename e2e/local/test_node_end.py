@@ -18,8 +18,8 @@ from e2e.support.local_node import (
     cluster_in,
     entries,
     needs_namespaces,
+    open_descriptors,
     parent,
-    pod,
     processes,
     processes_with,
     seconds,
@@ -36,20 +36,12 @@ def trace() -> tuple[str, int]:
     return Path("/proc/mounts").read_text(), Path("/proc/net/dev").read_text().count("\n")
 
 
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 @pytest.mark.parametrize("mode", MODES)
 async def test_stopping_the_node_leaves_nothing(tmp_path: Path, mode: str) -> None:
     before, descriptors = trace(), open_descriptors()
     async with cluster_in(tmp_path / "state", mode) as cluster:
-        await cluster.api.create(
-            "pods",
-            pod("busy", "sh", "-c", f"setsid sleep {seconds(4711)} & setsid sleep {seconds(4712)} & echo up; wait"),
-        )
-        await cluster.api.running("busy")
-        await cluster.says("busy", "up")
+        script = f"setsid sleep {seconds(4711)} & setsid sleep {seconds(4712)} & echo up; wait"
+        await cluster.start("busy", "sh", "-c", script, says="up")
         assert processes_with(f"sleep {seconds(4711)}")
     assert not processes_with(f"sleep {seconds(4711)}")
     assert not processes_with(f"sleep {seconds(4712)}")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner
 from e2e.support import marks
+from e2e.support.little_job import PRINT_RANK, little_job, write
 from e2e.support.paths import ROOT
 
 from training_local.cluster.registry import STATE_VARIABLE
@@ -110,13 +110,8 @@ def windows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def macos(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
     """What is lacking there, and how a job runs there; one process for both."""
-    program = "import os; print('rank', os.environ['PROCESS_ID'])"
-    container = {"name": "jax", "image": "python", "command": ["python", "-c", program]}
-    worker = {"replicas": 2, "template": {"spec": {"containers": [container]}}}
-    job = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "little"}}
     home = tmp_path_factory.mktemp("macos")
-    (home / "job.yaml").write_text(yaml.safe_dump(job | {"spec": {"jaxReplicaSpecs": {"Worker": worker}}}))
-    done = on("darwin", "-c", LOOK + RUN_JOB, str(home / "job.yaml"), *PACKAGES, home=home)
+    done = on("darwin", "-c", LOOK + RUN_JOB, write(home, little_job(*PRINT_RANK)), *PACKAGES, home=home)
     assert done.stdout, done.stderr
     return json.loads(done.stdout.splitlines()[0]), done
 
@@ -164,7 +159,7 @@ def test_a_job_runs_on_macos_as_processes_and_what_is_missing_is_said(
 ) -> None:
     done = macos[1]
     assert done.returncode == 0, done.stderr
-    assert {"worker-0 | rank 0", "worker-1 | rank 1"} <= set(done.stdout.splitlines())
+    assert {"worker-0 | rank 0 of 2", "worker-1 | rank 1 of 2"} <= set(done.stdout.splitlines())
     assert "without a network, host name, process list, mounts, limits or measured usage of their own" in done.stdout
 
 

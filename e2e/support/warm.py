@@ -31,6 +31,12 @@ class Warm(subprocess.Popen[str]):
     def __init__(self, arguments: Sequence[str], **how: Any) -> None:
         super().__init__([*PROGRAM, *arguments], text=True, **how)
 
+    def until(self, text: str) -> None:
+        """Read lines of its output up to the one with `text`."""
+        assert self.stdout is not None
+        while text not in self.stdout.readline():
+            assert self.poll() is None
+
     def _execute_child(self, args: Sequence[str], *how: Any) -> None:
         """Take the place of `fork` and `exec`: this is where `Popen` has made the pipes, and given them to `how`."""
         cwd, env, new_session = how[4], how[5], how[-2]

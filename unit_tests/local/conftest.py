@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from training_local.cli import local as group
+from training_local.cluster.registry import STATE_VARIABLE
 from training_local.node.sandbox import pool
 
 Local = Callable[..., tuple[object, str, str]]
 
 # No cluster of a test has a second job some time after its first: it would only end the supervisor that awaits it.
 pool._PAUSE_SECONDS = 60.0
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where clusters are registered and runs are kept."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv(STATE_VARIABLE, str(folder))
+    return folder
 
 
 @pytest.fixture

@@ -42,10 +42,7 @@ with claimed(sys.argv[1]) as claim:
 """
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(registry.STATE_VARIABLE, str(tmp_path / "state"))
-    return tmp_path / "state"
+pytestmark = pytest.mark.usefixtures("state")
 
 
 def record(claim: Claim) -> ClusterRecord:

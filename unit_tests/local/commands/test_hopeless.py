@@ -6,46 +6,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support.little_job import PRINT_RANK, little_job, write
 from e2e.support.paths import ROOT
-from unit_tests.local.commands.test_run import PRINT_RANK, jax_job, write
 from unit_tests.local.conftest import Local
 
-from training_local.cluster.registry import STATE_VARIABLE
+pytestmark = pytest.mark.usefixtures("state")
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+def job_with(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """A job whose containers and pods have further fields."""
+    job = little_job(*PRINT_RANK)
+    pod = job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod |= spec
+    pod["containers"][0] |= container or {}
+    return job
 
 
 def hungry(**requests: str) -> dict[str, Any]:
-    job = jax_job(PRINT_RANK)
-    container(job)["resources"] = {"requests": requests}
-    return job
+    return job_with({"resources": {"requests": requests}})
 
 
-def container(job: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-    return found
-
-
-def without_command() -> dict[str, Any]:
-    job = jax_job(PRINT_RANK)
-    del container(job)["command"]
-    return job
-
-
-def selecting() -> dict[str, Any]:
-    job = jax_job(PRINT_RANK)
-    job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"gpu": "a100"}
-    return job
+WITHOUT_COMMAND = job_with({"command": None})
 
 
 @pytest.mark.parametrize(
     ("job", "message"),
     [
-        (without_command(), "CreateContainerConfigError"),
-        (selecting(), "didn't match Pod's node affinity/selector"),
+        (WITHOUT_COMMAND, "CreateContainerConfigError"),
+        (job_with(nodeSelector={"gpu": "a100"}), "didn't match Pod's node affinity/selector"),
         (hungry(cpu="4k"), "--scale-resources makes the requests fit"),
     ],
     ids=["no command", "no such node", "too large"],
@@ -70,7 +58,7 @@ def test_an_mpi_job_over_ssh_is_rejected_in_host_mode_before_its_first_pod(tmp_p
 
 
 def test_a_program_takes_the_place_of_an_image(tmp_path: Path, local: Local) -> None:
-    how = ("--sandbox", "host", "--patience", "0", "--timeout", "60", write(tmp_path, without_command()))
+    how = ("--sandbox", "host", "--patience", "0", "--timeout", "60", write(tmp_path, WITHOUT_COMMAND))
     assert "--image-program example.com/train:1=COMMAND" in local("run", *how)[2]
     status, out, _ = local("run", "--image-program", "example.com/train=echo it runs", *how)
     assert status == 0
@@ -97,6 +85,6 @@ def test_a_job_of_a_large_cluster_runs_small(tmp_path: Path, local: Local, flags
 
 
 def test_what_is_no_amount_of_memory_is_rejected(tmp_path: Path, local: Local) -> None:
-    status, _, err = local("run", "--memory", "much", write(tmp_path, jax_job(PRINT_RANK)))
+    status, _, err = local("run", "--memory", "much", write(tmp_path, little_job(*PRINT_RANK)))
     assert status == 2
     assert "'much' is not a quantity of bytes such as 64Gi" in err

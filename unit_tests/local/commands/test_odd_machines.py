@@ -7,33 +7,21 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from e2e.support.little_job import little_job, write
 from e2e.support.local_node import needs_namespaces
 from e2e.support.warm import PROGRAM
 from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
 
-JOB = """\
-apiVersion: kubeflow.org/v1
-kind: JAXJob
-metadata: {name: little}
-spec:
-  jaxReplicaSpecs:
-    Worker:
-      template:
-        spec:
-          containers:
-          - {name: jax, image: python, command: [sh, -c, "echo größe ☃; exit 1"]}
-"""
+JOB = little_job("sh", "-c", "echo größe ☃; exit 1", workers=1)
 FULL = 'mount -t tmpfs -o size=4k,mode=700 none "$0" && head -c 4096 /dev/zero > "$0/full" && exec "$@"'
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "state"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv(STATE_VARIABLE, str(folder))
-    return folder
+def state(state: Path) -> Path:
+    state.mkdir(mode=0o700)
+    return state
 
 
 def local_process(*arguments: str | bytes, **more: str) -> subprocess.CompletedProcess[str]:
@@ -44,8 +32,7 @@ def local_process(*arguments: str | bytes, **more: str) -> subprocess.CompletedP
 @pytest.mark.weekly  # two interpreters load everything
 def test_output_and_names_that_cannot_be_written_are_escaped(tmp_path: Path, state: Path) -> None:
     file = os.fsencode(tmp_path) + b"/j\xf6b.yaml"
-    with open(file, "w", encoding="utf-8") as opened:  # noqa: PTH123 - a path of bytes
-        opened.write(JOB)
+    Path(write(tmp_path, JOB)).rename(os.fsdecode(file))
     ascii_only = {"PYTHONIOENCODING": "ascii"}
     ended = local_process("run", file, **ascii_only)
     assert (ended.returncode, ended.stderr) == (1, "")
@@ -79,7 +66,7 @@ def test_a_full_disk_for_objects_is_one_sentence(tmp_path: Path, state: Path) ->
 def test_a_full_disk_is_one_sentence(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
 ) -> None:
-    (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
+    write(tmp_path, JOB)
     monkeypatch.chdir(tmp_path)
     inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FULL, str(state), *PROGRAM, "local"]
     ended = subprocess.run([*inside, *verb], capture_output=True, text=True, timeout=60, check=False)
@@ -89,9 +76,8 @@ def test_a_full_disk_is_one_sentence(
 
 
 def test_a_state_that_cannot_be_kept_names_the_way_out(tmp_path: Path, local: Local, state: Path) -> None:
-    (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
     (state / "runs").write_text("in the way")
-    status, out, err = local("run", str(tmp_path / "job.yaml"))
+    status, out, err = local("run", write(tmp_path, JOB))
     assert (status, out) == (2, "")
     assert f"runs cannot be recorded there: File exists; set {STATE_VARIABLE} to a folder of your own" in err
 
@@ -99,18 +85,16 @@ def test_a_state_that_cannot_be_kept_names_the_way_out(tmp_path: Path, local: Lo
 def test_a_folder_that_is_gone_is_one_sentence(
     tmp_path: Path, state: Path, local: Local, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    status, out, err = local("run", str(tmp_path / "job.yaml"))
+    status, out, err = local("run", write(tmp_path, JOB))
     assert (status, out) == (2, "")
     assert "the current folder, the working directory of pods, does not exist: change to another one" in err
 
 
 def test_a_job_whose_output_is_closed_has_its_exit_status(tmp_path: Path, state: Path) -> None:
-    (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
-    closed = ["sh", "-c", '"$@" <&- >&-', "sh", *PROGRAM, "local", "run", str(tmp_path / "job.yaml")]
+    closed = ["sh", "-c", '"$@" <&- >&-', "sh", *PROGRAM, "local", "run", write(tmp_path, JOB)]
     ended = subprocess.run(closed, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")
     (summary,) = state.glob("runs/*/summary.json")

@@ -14,39 +14,23 @@ from typing import Any
 import pytest
 import yaml
 from e2e.support.bombs import BOMBS
+from e2e.support.little_job import PRINT_RANK, little_job, write
 from e2e.support.local_node import needs_namespaces
 from e2e.support.warm import Warm
 from unit_tests.local.conftest import Local
 
-from training_local.cluster.registry import STATE_VARIABLE
 from training_local.run.examples import DEMOS
-
-PRINT_RANK = "import os; print('rank', os.environ['PROCESS_ID'], 'of', os.environ['NUM_PROCESSES'])"
-
-
-def jax_job(script: str, *, workers: int = 2, restart: str = "Never") -> dict[str, Any]:
-    container = {"name": "jax", "image": "example.com/train:1", "command": ["python", "-c", script]}
-    template = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
-    worker = {"replicas": workers, "restartPolicy": restart, "template": template}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "JAXJob",
-        "metadata": {"name": "little"},
-        "spec": {"jaxReplicaSpecs": {"Worker": worker}},
-    }
 
 
 @pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def scratch(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where the commands put temporary files; must be empty when they have ended."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
     yield folder
-    assert list(folder.iterdir()) == []
-    assert list(tmp_path.glob("state/clusters/[!.]*")) == []
+    assert list(folder.iterdir()) == list(state.glob("clusters/[!.]*")) == []
 
 
 PIPES: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -57,15 +41,9 @@ def command(*arguments: str) -> Warm:
     return Warm(["local", *arguments], **PIPES)
 
 
-def write(folder: Path, job: dict[str, Any]) -> str:
-    file = folder / "job.yaml"
-    file.write_text(yaml.safe_dump(job))
-    return str(file)
-
-
 @pytest.mark.parametrize("sandbox", ["auto", "host"])
 def test_a_job_runs_to_its_end(tmp_path: Path, local: Local, sandbox: str) -> None:
-    status, out, err = local("run", "--sandbox", sandbox, write(tmp_path, jax_job(PRINT_RANK)))
+    status, out, err = local("run", "--sandbox", sandbox, write(tmp_path, little_job(*PRINT_RANK)))
     assert (status, err) == (0, "")
     assert "worker-0 | rank 0 of 2\n" in out
     assert "worker-1 | rank 1 of 2\n" in out
@@ -73,7 +51,7 @@ def test_a_job_runs_to_its_end(tmp_path: Path, local: Local, sandbox: str) -> No
 
 
 def test_a_failed_job_says_why_and_has_status_1(tmp_path: Path, local: Local) -> None:
-    job = jax_job("import os, sys; sys.exit(3 * int(os.environ['PROCESS_ID']))")
+    job = little_job("python", "-c", "import os, sys; sys.exit(3 * int(os.environ['PROCESS_ID']))")
     status, out, _ = local("run", "--json", write(tmp_path, job))
     *lines, end = map(json.loads, out.splitlines())
     last = [line["progress"] for line in lines if "progress" in line][-1]
@@ -88,7 +66,7 @@ def test_a_hidden_file_is_named_with_the_failure(tmp_path: Path, local: Local, m
     monkeypatch.chdir("/")
     (data := tmp_path / "data.txt").touch()
     assert str(data).startswith("/tmp/")
-    status, out, _ = local("run", write(tmp_path, jax_job(f"open('{data}')", workers=1)))
+    status, out, _ = local("run", write(tmp_path, little_job("python", "-c", f"open('{data}')", workers=1)))
     assert status == 1
     assert f"  Warning: container jax does not see {data} of this machine, because its temporary files are its " in out
 
@@ -99,7 +77,7 @@ def test_a_killed_worker_is_restarted_where_its_policy_says_so(tmp_path: Path, l
         "if not mark.exists(): mark.touch(); os._exit(137)\n"
         "print('second try')"
     )
-    job = jax_job(script, workers=1, restart="OnFailure")
+    job = little_job("python", "-c", script, workers=1, restart="OnFailure")
     status, out, _ = local("run", write(tmp_path, job))
     assert status == 0
     assert "worker-0 | second try\n" in out
@@ -107,17 +85,14 @@ def test_a_killed_worker_is_restarted_where_its_policy_says_so(tmp_path: Path, l
 
 
 def test_giving_up_after_a_time_has_its_own_status(tmp_path: Path, local: Local) -> None:
-    job = jax_job("import signal; signal.pause()")
-    status, _, err = local("run", "--timeout", "1", write(tmp_path, job))
+    status, _, err = local("run", "--timeout", "1", write(tmp_path, little_job("sleep", "60")))
     assert (status, err.partition(": ")[0]) == (124, "JAXJob default/little did not end within 1 s")
 
 
 def test_an_interrupt_ends_everything(tmp_path: Path) -> None:
-    job = write(tmp_path, jax_job("import signal; print('up', flush=True); signal.pause()"))
+    job = write(tmp_path, little_job("sh", "-c", "echo up; exec sleep 60"))
     process = command("run", job)
-    assert process.stdout is not None
-    while "| up" not in process.stdout.readline():
-        assert process.poll() is None
+    process.until("| up")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
@@ -126,9 +101,7 @@ def test_an_interrupt_ends_everything(tmp_path: Path) -> None:
 def test_a_cluster_for_kubectl_ends_with_status_0_and_takes_its_kubeconfig_along(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     process = command("up", "--kubeconfig", str(kubeconfig))
-    assert process.stdout is not None
-    while str(kubeconfig) not in process.stdout.readline():
-        assert process.poll() is None
+    process.until(str(kubeconfig))
     assert kubeconfig.stat().st_mode & 0o777 == 0o600
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
@@ -137,7 +110,7 @@ def test_a_cluster_for_kubectl_ends_with_status_0_and_takes_its_kubeconfig_along
 
 
 def test_a_rejected_job_is_one_sentence(tmp_path: Path, local: Local) -> None:
-    job = jax_job(PRINT_RANK)
+    job = little_job(*PRINT_RANK)
     job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
     status, _, err = local("run", write(tmp_path, job))
     assert status == 2
@@ -203,21 +176,22 @@ def test_a_file_that_never_comes_is_given_up_at_once(tmp_path: Path) -> None:
 
 
 def test_more_replicas_than_the_maximum_are_rejected(tmp_path: Path, local: Local) -> None:
-    status, _, err = local("run", write(tmp_path, jax_job("", workers=2**31 - 1)))
+    status, _, err = local("run", write(tmp_path, little_job("true", workers=2**31 - 1)))
     assert status == 2
     assert "JAXJob little is invalid" in err
     assert "spec.jaxReplicaSpecs[Worker].replicas: Invalid value: 2147483647" in err.replace(".Worker.", "[Worker].")
 
 
 def test_a_module_that_is_missing_ends_the_run(local: Local, tmp_path: Path) -> None:
-    code, _, err = local("run", write(tmp_path, jax_job("import no_such_module", workers=3, restart="OnFailure")))
+    job = little_job("python", "-c", "import no_such_module", workers=3, restart="OnFailure")
+    code, _, err = local("run", write(tmp_path, job))
     assert code == 2
     assert "has no module no_such_module; type: " in err
 
 
 def test_a_script_runs_without_a_job(local: Local, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    script.write_text(f"import sys; {PRINT_RANK}; print(sys.argv[1:])")
+    script.write_text(f"import sys; {PRINT_RANK[-1]}; print(sys.argv[1:])")
     saved = tmp_path / "job.yaml"
     options = ("--workers", "2", "--framework", "jax", "--save", str(saved))
     code, out, err = local("run", str(script), *options, "--", "--epochs", "3")

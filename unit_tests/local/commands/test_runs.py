@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from e2e.support.little_job import little_job, write
 from e2e.support.warm import Warm
 from unit_tests.local.conftest import Local
 
-from training_local.cluster.registry import STATE_VARIABLE
 from training_local.run.archive import archived_runs, find_run
 
 PASSWORD = "open-sesame@little-worker-0:23456"
@@ -25,32 +24,26 @@ if [ -e /kept/again ]; then echo second; exit 0; fi
 
 
 @pytest.fixture(autouse=True)
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
-    return tmp_path / "state" / "runs"
+def runs(state: Path) -> Path:
+    return state / "runs"
 
 
-def write(folder: Path, script: str = SCRIPT) -> str:
+def written(folder: Path, script: str = SCRIPT) -> str:
     """A job of two workers that need a secret, whose value names one of them."""
-    container = {
-        "name": "jax",
-        "image": "any",
-        "command": ["sh", "-c", script, "$(PASSWORD)"],
+    job = little_job("sh", "-c", script, "$(PASSWORD)", restart="OnFailure")
+    pod = job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod["volumes"] = [{"name": "kept", "emptyDir": {}}]
+    pod["containers"][0] |= {
         "env": [{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "password"}}}],
         "volumeMounts": [{"name": "kept", "mountPath": "/kept"}],
     }
-    spec = {"containers": [container], "volumes": [{"name": "kept", "emptyDir": {}}]}
-    worker = {"replicas": 2, "restartPolicy": "OnFailure", "template": {"spec": spec}}
-    job = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "little"}}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"password": PASSWORD}}
-    file = folder / "job.yaml"
-    file.write_text(yaml.safe_dump_all([secret, {**job, "spec": {"jaxReplicaSpecs": {"Worker": worker}}}]))
-    return str(file)
+    return write(folder, secret, job)
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "host"])
 def test_a_run_is_kept_whole_and_without_its_secrets(tmp_path: Path, runs: Path, local: Local, sandbox: str) -> None:
-    status, out, _ = local("run", "--sandbox", sandbox, write(tmp_path))
+    status, out, _ = local("run", "--sandbox", sandbox, written(tmp_path))
     (run,) = archived_runs()
     assert (status, run.folder.parent) == (0, runs)
     assert out.endswith(f"Kept in {run.folder}: training-operator local logs --run {run.id}\n")
@@ -80,7 +73,7 @@ def test_a_run_is_kept_whole_and_without_its_secrets(tmp_path: Path, runs: Path,
 
 
 def test_how_it_failed_is_kept_and_json_names_the_place(tmp_path: Path, local: Local) -> None:
-    status, out, _ = local("run", "--json", "--timeout", "0", write(tmp_path))
+    status, out, _ = local("run", "--json", "--timeout", "0", written(tmp_path))
     run = find_run("little")
     assert (status, json.loads(out.splitlines()[-1])["end"]["archive"]) == (124, str(run.folder))
     assert run.summary is not None
@@ -89,16 +82,14 @@ def test_how_it_failed_is_kept_and_json_names_the_place(tmp_path: Path, local: L
 
 
 def test_nothing_is_kept_of_who_does_not_want_it(tmp_path: Path, runs: Path, local: Local) -> None:
-    _, out, _ = local("run", "--no-archive", "--timeout", "0", write(tmp_path))
+    _, out, _ = local("run", "--no-archive", "--timeout", "0", written(tmp_path))
     assert (runs.exists(), "Kept in" in out) == (False, False)
 
 
 def test_what_a_killed_command_has_seen_can_be_read(tmp_path: Path, local: Local) -> None:
-    file = write(tmp_path, "echo before the end; exec sleep 600")
+    file = written(tmp_path, "echo before the end; exec sleep 600")
     with Warm(["local", "run", file], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        while "Running: " not in process.stdout.readline():
-            assert process.poll() is None
+        process.until("Running: ")
         assert find_run("little").outcome == "Running"
         process.send_signal(signal.SIGKILL)
     run = find_run("little")
@@ -129,7 +120,7 @@ def without_seconds(table: str) -> str:
 def test_a_table_for_people(tmp_path: Path, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     shown: dict[str, Any] = {"nothing": local("runs")[1]}
-    local("run", "--timeout", "0", write(tmp_path))
+    local("run", "--timeout", "0", written(tmp_path))
     shown["one"] = local("runs")[1]
     assert shown["nothing"].startswith("No run is recorded; `training-operator local run FILES`")
     run = find_run("little").id

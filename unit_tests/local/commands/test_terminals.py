@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -15,27 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support.little_job import little_job, write
 from e2e.support.warm import Warm
 from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
 
-JOB = """
-apiVersion: kubeflow.org/v1
-kind: JAXJob
-metadata: {name: little}
-spec:
-  jaxReplicaSpecs:
-    Worker:
-      replicas: 2
-      template:
-        spec:
-          terminationGracePeriodSeconds: 0
-          containers:
-          - name: jax
-            image: example.com/train:1
-            command: [sh, -c, 'echo "I am $HOSTNAME"; exec sleep 300']
-"""
+GREETING = 'echo "I am $HOSTNAME"; '
 PATIENCE = 60.0
 
 
@@ -96,20 +83,17 @@ def answer(arguments: Sequence[str], state: Path, text: str = "") -> tuple[int, 
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where clusters are registered; nothing is left there."""
-    folder = tmp_path / "state"
-    monkeypatch.setenv(STATE_VARIABLE, str(folder))
-    yield folder
-    assert list(folder.glob("clusters/[!.]*")) == []
+def state(state: Path) -> Iterator[Path]:
+    """No cluster is left there."""
+    yield state
+    assert list(state.glob("clusters/[!.]*")) == []
 
 
 @pytest.fixture
 def watched(tmp_path: Path, state: Path) -> Iterator[Terminal]:
     """`local run` of a job of two replicas that go on, at a terminal."""
-    file = tmp_path / "job.yaml"
-    file.write_text(JOB)
-    terminal = Terminal(["run", str(file)], state)
+    job = little_job("sh", "-c", f"{GREETING} exec sleep 300")
+    terminal = Terminal(["run", write(tmp_path, job)], state)
     try:
         for text in ("I am little-worker-0", "I am little-worker-1", "worker: 2 Running"):
             terminal.until(text)
@@ -122,19 +106,14 @@ def test_a_job_is_watched_read_entered_and_interrupted(watched: Terminal, state:
     status, out, err = local("logs")
     assert (status, err) == (0, "")
     assert sorted(out.splitlines()) == [f"worker-{n} | I am little-worker-{n}" for n in (0, 1)]
-    assert answer(["shell", "little/worker-1"], state, "hostname; echo oops >&2; exit 7") == (
-        7,
-        "little-worker-1\n",
-        "oops\n",
-    )
+    said = answer(["shell", "little/worker-1"], state, "hostname; echo oops >&2; exit 7")
+    assert said == (7, "little-worker-1\n", "oops\n")
     _enter_at_a_terminal(state)
     watched.process.send_signal(signal.SIGINT)
     assert watched.end() == 130
     left = watched.seen.rpartition("\x1b[?1049l")[2]  # what stands on the terminal afterwards
     assert "Interrupted: JAXJob default/little had not ended, it is Running: 2 Running." in left
-    assert "JAXJob default/little  Running" in left.replace("\x1b[0m", "").replace("\x1b[1;36m", "").replace(
-        "\x1b[1m", ""
-    )
+    assert "JAXJob default/little  Running" in re.sub(r"\x1b\[[0-9;]*m", "", left)
     assert watched.cooked
 
 
@@ -153,13 +132,8 @@ def _enter_at_a_terminal(state: Path) -> None:
 
 
 def test_logs_are_followed_to_the_end_of_the_job(tmp_path: Path, state: Path, local: Local) -> None:
-    file = tmp_path / "job.yaml"
-    file.write_text(
-        JOB.replace("replicas: 2", "replicas: 1").replace(
-            "exec sleep 300", "mkfifo /dev/shm/go; read line < /dev/shm/go; echo done"
-        )
-    )
-    terminal = Terminal(["run", str(file)], state)
+    script = f"{GREETING} mkfifo /dev/shm/go; read line < /dev/shm/go; echo done"
+    terminal = Terminal(["run", write(tmp_path, little_job("sh", "-c", script, workers=1))], state)
     try:
         terminal.until("I am little-worker-0")
         following = Warm(["local", "logs", "-f", "--json"], stdout=subprocess.PIPE, env=environment(state))

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from training_controllers.frameworks.plugins import kinds
-from training_local.cluster.registry import STATE_VARIABLE
 from training_local.errors import BadInput
 from training_local.run import archive
 from training_local.run.archive import ArchivedLog, RunRecord, archived_runs, find_run, merged_lines
@@ -26,9 +25,8 @@ STAMP = "2026-01-01T00:00:00.00000000{}Z"
 
 
 @pytest.fixture(autouse=True)
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
-    return tmp_path / "state" / "runs"
+def runs(state: Path) -> Path:
+    return state / "runs"
 
 
 REF = JobRef(kinds()["JAXJob"], "n", "little")
