@@ -23,6 +23,12 @@ def pod(name: str, *, node: str = "", meta: Json | None = None, **spec: Any) -> 
     }
 
 
+def service(name: str, *, meta: Json | None = None) -> Json:
+    """A headless service with one port."""
+    spec = {"clusterIP": "None", "ports": [{"port": 80}]}
+    return {"kind": "Service", "apiVersion": "v1", "metadata": {"name": name, **(meta or {})}, "spec": spec}
+
+
 def owned_by(owner: Json, *, blocks: bool = False) -> Json:
     """The metadata of an object that belongs to `owner`."""
     reference = {

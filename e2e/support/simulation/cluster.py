@@ -37,7 +37,7 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 def now() -> datetime:
     """The wall clock of the simulation."""
-    return BEGINNING + timedelta(seconds=asyncio.get_running_loop().time())
+    return BEGINNING + timedelta(seconds=clock())
 
 
 class Cluster:
@@ -74,11 +74,13 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    async def job(self, kind: str, name: str) -> Json:
-        """The job as stored; it must exist."""
-        job = await self.api.get(kind, name)
-        assert job is not None, f"there is no {kind} {name}"
-        return job
+    async def get(self, kind: str, name: str) -> Json:
+        """An object as stored; it must exist."""
+        found = await self.api.get(kind, name)
+        assert found is not None, f"there is no {kind} {name}"
+        return found
+
+    job = get
 
     async def pods(self) -> list[str]:
         """Names of all pods that are not on their way out."""
@@ -197,17 +199,32 @@ async def started(world: Cluster, job: Json, settled: float = 5.0) -> list[str]:
     `settled` virtual seconds after each of both, everything that follows from it has happened.
     """
     await world.api.create(job)
+    return await run_pods(world, settled)
+
+
+async def run_pods(world: Cluster, settled: float = 3.0) -> list[str]:
+    """Let all pods run that are there in `settled` virtual seconds, and wait as long again; returns their names."""
     await asyncio.sleep(settled)
     names = await world.pods()
-    for name in names:
-        await world.kubelet.running(name)
+    await world.kubelet.running(*names)
     await asyncio.sleep(settled)
     return names
 
 
+async def restart(world: Cluster, settings: Settings = SETTINGS) -> None:
+    """Exchange the operator process, with some time between."""
+    await world.processes[-1].kill()
+    await asyncio.sleep(5)
+    world.operator(settings=settings)
+
+
+def clock() -> float:
+    """The time of the event loop, in seconds."""
+    return asyncio.get_running_loop().time()
+
+
 async def until(condition: Callable[[], Awaitable[object]], within: float = 60.0, step: float = 0.1) -> float:
     """Let virtual time pass until `condition` holds; returns the time then, in seconds."""
-    clock = asyncio.get_running_loop().time
     begun = clock()
     while not await condition():
         assert clock() - begun < within, f"{condition} did not come true within {within} s"

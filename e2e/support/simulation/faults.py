@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -141,14 +142,21 @@ class FaultyTransport:
             await asyncio.get_running_loop().create_future()
 
 
-def rejecting(answer: Response, *words: str, method: str = "", name: str = "") -> Callable[[Request], Response | None]:
+def rejecting(
+    answer: Response, *words: str, method: str = "", name: str = "", times: float = math.inf
+) -> Callable[[Request], Response | None]:
     """Answers requests whose path has one of these words; of this method, and with this in the name of the object."""
+    left = times
 
     def reject(request: Request) -> Response | None:
+        nonlocal left
         meant = method in ("", request.method) and (not words or not set(words).isdisjoint(request.path.split("/")))
         if meant and name:
             meant = name in json.loads(request.body or b"")["metadata"]["name"]
-        return answer if meant else None
+        if not meant or not left:
+            return None
+        left -= 1
+        return answer
 
     return reject
 

@@ -61,6 +61,27 @@ def mpi(name: str = "mp", *, workers: int = 2, policy: str = "Never", **run: Any
     return _job("MPIJob", name, "mpiReplicaSpecs", specs, run)
 
 
+def elastic(maximum: int = 4) -> Json:
+    """A PyTorchJob of two workers that an autoscaler scales."""
+    job = pytorch(workers=2, master=False)
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    metrics = [{"type": "Resource", "resource": cpu}]
+    job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": maximum, "metrics": metrics}
+    return job
+
+
+def extended(job: Json, extension: str, value: str) -> Json:
+    """The job with the annotation of an extension."""
+    job["metadata"].setdefault("annotations", {})[f"extension.training.kubeflow.org/{extension}"] = value
+    return job
+
+
+def controlled_by(job: Json) -> Json:
+    """The metadata of an object that a stored job controls."""
+    owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": job["metadata"]["name"], "controller": True}
+    return {"ownerReferences": [{**owner, "uid": job["metadata"]["uid"]}]}
+
+
 def conditions(job: Json) -> dict[str, str]:
     """Condition type -> status, in the order in which they are stored."""
     return {c["type"]: c["status"] for c in job.get("status", {}).get("conditions", [])}

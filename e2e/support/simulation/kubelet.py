@@ -74,11 +74,12 @@ class Kubelet:
         while pod["spec"].get("nodeName") in self.dead:  # noqa: ASYNC110 - tests change the set, in virtual time
             await asyncio.sleep(1)
 
-    async def running(self, name: str, *, restarts: int = 0, namespace: str = "default") -> None:
-        """The pod runs and is ready."""
-        await self._set_phase(name, namespace, "Running", {"running": {"startedAt": self._time()}}, restarts)
+    async def running(self, *names: str, restarts: int = 0) -> None:
+        """These pods run and are ready."""
+        for name in names:
+            await self._set_phase(name, "Running", {"running": {"startedAt": self._time()}}, restarts)
 
-    async def ended(self, name: str, code: int = 0, *, restarts: int = 0, namespace: str = "default") -> None:
+    async def ended(self, name: str, code: int = 0) -> None:
         """All containers of the pod have ended with this exit code."""
         ended = {
             "exitCode": code,
@@ -86,11 +87,10 @@ class Kubelet:
             "finishedAt": self._time(),
             "startedAt": self._time(),
         }
-        phase = "Failed" if code else "Succeeded"
-        await self._set_phase(name, namespace, phase, {"terminated": ended}, restarts)
+        await self._set_phase(name, "Failed" if code else "Succeeded", {"terminated": ended})
 
-    async def _set_phase(self, name: str, namespace: str, phase: str, state: Json, restarts: int) -> None:
-        pod = await self._api.get("Pod", name, namespace)
+    async def _set_phase(self, name: str, phase: str, state: Json, restarts: int = 0) -> None:
+        pod = await self._api.get("Pod", name)
         assert pod is not None, f"there is no pod {name}"
         await self.set_status(pod, phase, state, restarts)
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.jobs import jax, mpi, paddle, pytorch
+from e2e.support.simulation.jobs import extended, jax, mpi, paddle, pytorch
 
 from training_api.registry import KINDS
 
@@ -63,7 +63,7 @@ def _draw_job(scenario: Scenario, rng: random.Random, name: str) -> None:
         master, policy = "launcher", "Never" if policy == "OnFailure" else policy
         job = mpi(name, workers=workers, policy=policy, **run)
         if random.Random(f"launch {scenario.seed} {name}").random() < 0.5:
-            job["metadata"]["annotations"] = {"extension.training.kubeflow.org/mpi-launch": "ssh"}
+            extended(job, "mpi-launch", "ssh")
     elif kind == "jax":
         job = jax(name, workers=workers, policy=policy, **run)
     else:

@@ -7,6 +7,7 @@ The audit sees to that, at every creation of a pod. To see one of the worlds aga
 from __future__ import annotations
 
 import pytest
+from e2e.support.simulation.jobs import extended
 from unit_tests.simulated.chaos.play import Played, disturbed, undisturbed_once
 from unit_tests.simulated.chaos.scenario import Scenario, draw
 from unit_tests.simulated.chaos.seeds import seeds
@@ -15,7 +16,6 @@ pytestmark = pytest.mark.virtual_time
 
 DISTURBANCES = 3
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""
-SCOPE = "extension.training.kubeflow.org/restart-scope"
 
 
 def drawn(seed: int) -> Scenario:
@@ -27,7 +27,7 @@ def drawn(seed: int) -> Scenario:
     scenario = draw(seed)
     scenario.exits = {slot: codes[:1] for slot, codes in scenario.exits.items()}
     for job in scenario.jobs:
-        job["metadata"].setdefault("annotations", {})[SCOPE] = "job"
+        extended(job, "restart-scope", "job")
         scenario.timely.add(job["metadata"]["name"])
     return scenario
 

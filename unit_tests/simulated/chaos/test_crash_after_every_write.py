@@ -11,7 +11,7 @@ import pytest
 from e2e.support.profiles import WEEKLY
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, until
-from e2e.support.simulation.jobs import jax, mpi, paddle, pytorch, tensorflow, xgboost
+from e2e.support.simulation.jobs import extended, jax, mpi, paddle, pytorch, tensorflow, xgboost
 from e2e.support.simulation.process import SETTINGS
 from unit_tests.simulated.chaos.play import only_kinds_of, stage
 from unit_tests.simulated.chaos.scenario import Scenario, Slot, UserAction
@@ -50,11 +50,6 @@ class Staggered(Rehearsed):
         return super().run_time(slot, attempt) + 3.0 * slot[2]
 
 
-def restarting_as_a_whole(job: Json) -> Json:
-    job["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
-    return job
-
-
 SCENARIOS = {
     "PyTorchJob": Rehearsed(
         seed=0,
@@ -74,7 +69,7 @@ SCENARIOS = {
     # The second failure waits for ten seconds; what worker 1 completes meanwhile has to be done again.
     "JAXJob that restarts as a whole": Staggered(
         seed=0,
-        jobs=[restarting_as_a_whole(jax("job", workers=2, policy="OnFailure", cleanPodPolicy="All"))],
+        jobs=[extended(jax("job", workers=2, policy="OnFailure", cleanPodPolicy="All"), "restart-scope", "job")],
         exits={("job", "worker", 0): [1, 1]},
     ),
     "TFJob": Rehearsed(

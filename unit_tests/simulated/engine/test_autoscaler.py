@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import cluster, cluster_with_operator
 from e2e.support.simulation.faults import status
-from e2e.support.simulation.jobs import conditions, pytorch
+from e2e.support.simulation.jobs import conditions, elastic
 
 from training_operator.kube.transport import Request
 
@@ -17,23 +16,14 @@ pytestmark = pytest.mark.virtual_time
 HPA = "HorizontalPodAutoscaler"
 
 
-def elastic(maximum: int = 4) -> Json:
-    job = pytorch(workers=2, master=False)
-    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
-    metrics = [{"type": "Resource", "resource": cpu}]
-    job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": maximum, "metrics": metrics}
-    return job
-
-
 async def test_it_follows_the_job() -> None:
     async with cluster_with_operator(elastic()) as (world, _):
-        hpa = await world.api.get(HPA, "pt")
-        assert hpa is not None
+        hpa = await world.get(HPA, "pt")
         assert (hpa["spec"]["minReplicas"], hpa["spec"]["maxReplicas"]) == (1, 4)
         await world.api.patch("PyTorchJob", "pt", {"spec": elastic(maximum=6)["spec"]})
         await asyncio.sleep(3)
-        hpa = await world.api.get(HPA, "pt")
-        assert hpa is not None and hpa["spec"]["maxReplicas"] == 6
+        hpa = await world.get(HPA, "pt")
+        assert hpa["spec"]["maxReplicas"] == 6
         await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
         await asyncio.sleep(3)
         assert await world.api.get(HPA, "pt") is None
@@ -47,8 +37,8 @@ async def test_somebody_elses_is_ignored_and_holds_nothing_up() -> None:
         world.operator()
         await world.api.create(elastic())
         await asyncio.sleep(100)
-        hpa = await world.api.get(HPA, "pt")
-        assert hpa is not None and hpa["spec"]["scaleTargetRef"]["name"] == "web"
+        hpa = await world.get(HPA, "pt")
+        assert hpa["spec"]["scaleTargetRef"]["name"] == "web"
         assert len(await world.pods()) == 2
         assert "waiting" not in (await world.job("PyTorchJob", "pt"))["status"]
         (message,) = await world.events("NameTaken")

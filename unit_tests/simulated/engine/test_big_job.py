@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 from e2e.support.profiles import WEEKLY
 from e2e.support.simulation.cluster import cluster, cluster_with_operator, until
-from e2e.support.simulation.faults import Faults, status
+from e2e.support.simulation.faults import Faults, rejecting, status
 from e2e.support.simulation.jobs import jax, pytorch
 from e2e.support.simulation.process import SETTINGS
 
@@ -65,8 +65,7 @@ async def test_a_job_whose_first_pods_are_accepted_has_no_second_slow_start() ->
 async def test_where_pods_are_rejected_few_services_are_made() -> None:
     async with cluster() as world:
         full = status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small')
-        create_pod = ("POST", "/api/v1/namespaces/default/pods")
-        world.operator().transport.reject = lambda sent: full if (sent.method, sent.path) == create_pod else None
+        world.operator().transport.reject = rejecting(full, "pods", method="POST")
         await world.api.create(jax(workers=300))
         await asyncio.sleep(600)
         assert (len(await world.pods()), len(await world.services())) == (0, FIRST_AT_ONCE)

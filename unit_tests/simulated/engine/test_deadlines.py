@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, now, until
+from e2e.support import objects
+from e2e.support.simulation.cluster import Cluster, clock, cluster, cluster_with_operator, now, restart, started, until
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 
@@ -17,29 +18,14 @@ LATE = 1.5
 """Times are stored in whole seconds, and a request takes a moment."""
 
 
-def clock() -> float:
-    return asyncio.get_running_loop().time()
-
-
-async def running(world: Cluster) -> None:
-    await asyncio.sleep(3)
-    for name in await world.pods():
-        await world.kubelet.running(name)
-    await asyncio.sleep(1)
-
-
-async def restart(world: Cluster) -> None:
-    """Exchange the operator process, with some time between."""
-    await world.processes[-1].kill()
-    await asyncio.sleep(5)
-    world.operator()
+async def has_failed(world: Cluster) -> bool:
+    return "Failed" in conditions(await world.job("PyTorchJob", "pt"))
 
 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_an_expired_job_is_deleted_in_time(restarted: bool) -> None:
     async with cluster_with_operator() as (world, _):
-        await world.api.create(jax(workers=1, ttlSecondsAfterFinished=100))
-        await running(world)
+        await started(world, jax(workers=1, ttlSecondsAfterFinished=100), 3)
         ended = clock()
         await world.kubelet.ended("jx-worker-0")
         await asyncio.sleep(20)
@@ -57,8 +43,7 @@ async def test_an_expired_job_is_deleted_in_time(restarted: bool) -> None:
 
 async def test_a_job_that_expired_while_no_operator_ran_is_deleted_at_once() -> None:
     async with cluster_with_operator() as (world, process):
-        await world.api.create(jax(workers=1, ttlSecondsAfterFinished=100))
-        await running(world)
+        await started(world, jax(workers=1, ttlSecondsAfterFinished=100), 3)
         await world.kubelet.ended("jx-worker-0")
         await asyncio.sleep(20)
         await process.stop()
@@ -72,15 +57,11 @@ async def test_a_job_that_expired_while_no_operator_ran_is_deleted_at_once() -> 
 async def test_a_job_that_is_active_for_too_long_fails_in_time(restarted: bool) -> None:
     async with cluster_with_operator() as (world, _):
         begun = clock()
-        await world.api.create(pytorch(activeDeadlineSeconds=300))
-        await running(world)
+        await started(world, pytorch(activeDeadlineSeconds=300), 3)
         if restarted:
             await restart(world)
 
-        async def failed() -> bool:
-            return "Failed" in conditions(await world.job("PyTorchJob", "pt"))
-
-        assert 300 - LATE < await until(failed, within=400) - begun < 300 + LATE
+        assert 300 - LATE < await until(lambda: has_failed(world), within=400) - begun < 300 + LATE
         await asyncio.sleep(5)
         # Without a clean-up policy nothing that still runs is kept (K-18).
         assert await world.pods() == []
@@ -89,34 +70,27 @@ async def test_a_job_that_is_active_for_too_long_fails_in_time(restarted: bool) 
 @pytest.mark.shows("E-101")
 async def test_time_in_suspension_does_not_count() -> None:
     async with cluster_with_operator() as (world, _):
-        await world.api.create(pytorch(activeDeadlineSeconds=100))
-        await running(world)
+        await started(world, pytorch(activeDeadlineSeconds=100), 3)
         await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
         await asyncio.sleep(500)
         assert "Failed" not in conditions(await world.job("PyTorchJob", "pt"))
         resumed = clock()
         await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": False}}})
 
-        async def failed() -> bool:
-            return "Failed" in conditions(await world.job("PyTorchJob", "pt"))
-
-        assert 100 - LATE < await until(failed, within=200) - resumed < 100 + LATE
+        assert 100 - LATE < await until(lambda: has_failed(world), within=200) - resumed < 100 + LATE
 
 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_replicas_that_fail_again_and_again_wait_longer_and_longer(restarted: bool) -> None:
     async with cluster_with_operator() as (world, _):
-        await world.api.create(jax(workers=1))
-        await running(world)
+        await started(world, jax(workers=1), 3)
         delays = []
         for _ in range(5):
-            old = await world.api.get("Pod", "jx-worker-0")
-            assert old is not None
+            uid = (await world.get("Pod", "jx-worker-0"))["metadata"]["uid"]
             await world.kubelet.ended("jx-worker-0", 1)
             failed = clock()
             if restarted:
                 await restart(world)
-            uid = old["metadata"]["uid"]
 
             async def replaced(uid: str = uid) -> bool:
                 pod = await world.api.get("Pod", "jx-worker-0")
@@ -133,10 +107,8 @@ async def test_replicas_that_fail_again_and_again_wait_longer_and_longer(restart
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_pods_that_only_a_proxy_keeps_running_go_a_minute_after_their_own_containers(restarted: bool) -> None:
     async with cluster_with_operator() as (world, _):
-        await world.api.create(jax(workers=1))
-        await running(world)
-        pod = await world.api.get("Pod", "jx-worker-0")
-        assert pod is not None
+        await started(world, jax(workers=1), 3)
+        pod = await world.get("Pod", "jx-worker-0")
         ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": f"{now():%Y-%m-%dT%H:%M:%SZ}"}}
         stored = await world.kubelet.set_status(pod, "Running", ended)
         assert stored["status"]["phase"] == "Running"
@@ -156,8 +128,7 @@ async def test_pods_that_only_a_proxy_keeps_running_go_a_minute_after_their_own_
 async def test_the_server_says_when_to_try_again() -> None:
     """Whose pod has the name, and whether the job may be deleted, it does not say before."""
     async with cluster() as world:
-        spec = {"containers": [{"name": "a", "image": "b"}]}
-        await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "jx-worker-0"}, "spec": spec})
+        await world.api.create(objects.pod("jx-worker-0"))
         process = world.operator()
         methods: list[str] = []
 

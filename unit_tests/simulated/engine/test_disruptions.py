@@ -6,22 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.cluster import Cluster, cluster, restart, run_pods
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax
-
-from training_operator.kube.transport import Request
 
 pytestmark = pytest.mark.virtual_time
 
 ANNOTATION = "extension.training.kubeflow.org/disruptions"
-
-
-async def run_pods(world: Cluster) -> None:
-    await asyncio.sleep(3)
-    for name in await world.pods():
-        await world.kubelet.running(name)
-    await asyncio.sleep(3)
 
 
 async def started(world: Cluster, mode: str = "", policy: str = "OnFailure", **run: Any) -> None:
@@ -80,15 +71,9 @@ async def test_evicted_pods_fail_the_job(mode: str, policy: str, disrupt: Any) -
 @pytest.mark.parametrize(("mode", "counted"), [("restart", 0), ("count", 1)])
 async def test_a_crash_between_counting_and_replacing(method: str, mode: str, counted: int, disrupt: Any) -> None:
     """Before the deletion, or before the creation; another replica fails while no operator runs."""
-
-    def is_meant(request: Request) -> bool:
-        return request.method == method and "/pods" in request.path
-
     async with cluster() as world:
         await started(world, mode)
-        world.processes[-1].transport.reject = lambda request: (
-            status(500, "InternalError", "no") if is_meant(request) else None
-        )
+        world.processes[-1].transport.reject = rejecting(status(500, "InternalError", "no"), "pods", method=method)
         await disrupt(world, "jx-worker-1")
         await asyncio.sleep(3)
         assert counters(await world.job("JAXJob", "jx")).get("restarts", 0) == counted
@@ -110,13 +95,6 @@ async def change_image(world: Cluster, image: str) -> None:
     await asyncio.sleep(3)
 
 
-async def restart(world: Cluster) -> None:
-    await world.processes[-1].kill()
-    await asyncio.sleep(3)
-    world.operator()
-    await asyncio.sleep(5)
-
-
 @pytest.mark.shows("K-38")
 async def test_a_template_that_changes_while_pods_run_emits_one_event_per_change() -> None:
     async with cluster() as world:
@@ -127,6 +105,7 @@ async def test_a_template_that_changes_while_pods_run_emits_one_event_per_change
         await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"backoffLimit": 7}}})
         await run_pods(world)
         await restart(world)
+        await asyncio.sleep(5)
         assert await world.events("TemplateChanged") == [changed]
         await change_image(world, "trainer:3")
         assert await world.events("TemplateChanged") == [changed, changed]
@@ -143,5 +122,6 @@ async def test_a_change_while_no_operator_runs(prunes: bool) -> None:
         world.operator()
         await asyncio.sleep(5)
         await restart(world)
+        await asyncio.sleep(5)
         unseen = "The spec has changed while no operator ran; pods that run keep the template they were created from"
         assert await world.events("TemplateChanged") == ([] if prunes else [unseen])

@@ -6,10 +6,10 @@ import asyncio
 from dataclasses import fields
 
 import pytest
-from e2e.support.simulation.api import Json
+from e2e.support.objects import pod, service
 from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started, until
 from e2e.support.simulation.faults import Faults, rejecting, status
-from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
+from e2e.support.simulation.jobs import conditions, controlled_by, counters, jax, pytorch
 
 from training_controllers.decide.new_job import MAX_PODS_BEFORE_STATUS
 from training_operator.kube.client import ATTEMPTS
@@ -36,8 +36,7 @@ async def test_an_exhausted_quota_holds_up_neither_status_nor_deadline() -> None
         process.transport.reject = quota
         await world.api.create(jax(workers=40, activeDeadlineSeconds=600))
         await asyncio.sleep(3)
-        for name in await world.pods():
-            await world.kubelet.running(name)
+        await world.kubelet.running(*await world.pods())
         await asyncio.sleep(100)
         job = await world.job("JAXJob", "jx")
         assert conditions(job) == {"Created": "True", "Running": "True"}
@@ -130,8 +129,7 @@ async def test_creations_without_answer_are_not_repeated_in_vain(lost: int) -> N
         process.transport.lose_answer = lose
         await world.api.create(jax(workers=3))
         await asyncio.sleep(120)
-        for name in ["jx-worker-0", "jx-worker-1", "jx-worker-2"]:
-            await world.kubelet.running(name)
+        await world.kubelet.running("jx-worker-0", "jx-worker-1", "jx-worker-2")
         await asyncio.sleep(3)
         job = await world.job("JAXJob", "jx")
         assert counters(job)["active"] == 3
@@ -180,21 +178,12 @@ async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_f
         process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
         job = await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
         await asyncio.sleep(2)
-        uid = job["metadata"]["uid"]
-        owner = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "name": "jx", "uid": uid, "controller": True}
         labels = {"job-name": "jx", "replica-type": "worker", "replica-index": "0"}
-        metadata = {
-            "name": "jx-worker-0",
-            "namespace": "default",
-            "labels": {f"training.kubeflow.org/{key}": value for key, value in labels.items()},
-            "ownerReferences": [owner],
-        }
-        spec = {"clusterIP": "None", "ports": [{"port": 6666}]}
-        await world.api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+        metadata = {"labels": {f"training.kubeflow.org/{key}": value for key, value in labels.items()}}
+        await world.api.create(service("jx-worker-0", meta=metadata | controlled_by(job)))
         await until(lambda: _count(world, MAX_PODS_BEFORE_STATUS + 1), within=20)
         process.transport.delay = lambda request: 0.0
-        for name in await world.pods():
-            await world.kubelet.running(name)
+        await world.kubelet.running(*await world.pods())
         await asyncio.sleep(5)
         assert conditions(await world.job("JAXJob", "jx"))["Running"] == "True"
 
@@ -206,16 +195,13 @@ async def test_only_the_pod_that_was_meant_is_deleted() -> None:
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(1)
         process.transport.frozen = lambda request: request.path == "/api/v1/pods"
-        old = await world.api.get("Pod", "jx-worker-0")
-        assert old is not None
+        old = await world.get("Pod", "jx-worker-0")
         await world.api.delete("Pod", "jx-worker-0")
-        kept = {key: old["metadata"][key] for key in ("name", "labels", "ownerReferences")}
-        spec = {"containers": [{"name": "jax", "image": "trainer:1"}]}
-        new = await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec})
+        kept = {key: old["metadata"][key] for key in ("labels", "ownerReferences")}
+        new = await world.api.create(pod("jx-worker-0", meta=kept))
         process.transport.reject = lambda request: None
         await asyncio.sleep(20)
-        there = await world.api.get("Pod", "jx-worker-0")
-        assert there is not None
+        there = await world.get("Pod", "jx-worker-0")
         assert there["metadata"]["uid"] == new["metadata"]["uid"]
         assert "deletionTimestamp" not in there["metadata"]
         assert await world.events("FailedDeletePod") == ["Error deleting: not now"]
@@ -226,17 +212,13 @@ async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
     async with cluster() as world:
         # An owner that the garbage collector does not look for.
         owner = {"apiVersion": "example.com/v1", "kind": "TFJob", "name": "x", "uid": "u", "controller": True}
-        metadata = {"name": "jx-worker-1", "ownerReferences": [owner]}
-        spec = {"containers": [{"name": "a", "image": "b"}]}
-        foreign: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-        await world.api.create(foreign)
-        before = await world.api.get("Pod", "jx-worker-1")
+        before = await world.api.create(pod("jx-worker-1", meta={"ownerReferences": [owner]}))
         process = world.operator()
         await world.api.create(jax(workers=4))
         await asyncio.sleep(200)
         assert await world.pods() == [f"jx-worker-{index}" for index in range(4)]
-        after = await world.api.get("Pod", "jx-worker-1")
-        assert before and after and before["metadata"]["uid"] == after["metadata"]["uid"]
+        after = await world.get("Pod", "jx-worker-1")
+        assert before["metadata"]["uid"] == after["metadata"]["uid"]
         (message,) = await world.events("NameTaken")
         assert message == (
             "NameTaken by TFJob x: pod jx-worker-1 already exists and is not changed; "
@@ -270,9 +252,7 @@ async def test_names_whose_owners_cannot_be_read_stop_a_job_after_three_pods() -
 
 async def test_a_name_that_is_not_wanted_any_more_is_not_waited_for() -> None:
     async with cluster() as world:
-        spec = {"containers": [{"name": "a", "image": "b"}]}
-        foreign: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pt-worker-0"}, "spec": spec}
-        await world.api.create(foreign)
+        await world.api.create(pod("pt-worker-0"))
         world.operator()
         await world.api.create(pytorch(workers=1))
         await asyncio.sleep(3)
@@ -336,8 +316,7 @@ async def test_a_job_gets_through_a_bad_network(faults: Faults) -> None:
         process = world.operator(faults)
         await world.api.create(pytorch(cleanPodPolicy="All"))
         await until(lambda: _count(world, 3), within=400)
-        for name in await world.pods():
-            await world.kubelet.running(name)
+        await world.kubelet.running(*await world.pods())
         await asyncio.sleep(60)
         await world.kubelet.ended("pt-master-0")
         await until(lambda: _count(world, 0), within=400)

@@ -10,9 +10,7 @@ import pytest
 from e2e.support.simulation.api import Api, Json
 from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started
 from e2e.support.simulation.faults import rejecting, status
-from e2e.support.simulation.jobs import conditions, mpi
-
-from training_operator.kube.transport import Request, Response
+from e2e.support.simulation.jobs import conditions, controlled_by, extended, mpi
 
 pytestmark = pytest.mark.virtual_time
 
@@ -40,9 +38,7 @@ TAKEN = [(launch, kind, name) for launch, objects in OBJECTS.items() for kind, n
 
 
 def job(launch: str = "exec") -> Json:
-    body = mpi()
-    body["metadata"]["annotations"] = {"extension.training.kubeflow.org/mpi-launch": launch}
-    return body
+    return extended(mpi(), "mpi-launch", launch)
 
 
 def theirs(kind: str, name: str, **metadata: object) -> Json:
@@ -124,13 +120,10 @@ async def test_what_somebody_changed_and_nobody_can_change_back_starts_no_pod(ki
     """A foreign object that names the job as its owner before the job has made its own."""
     plural = Api.PATHS[kind][1]
     async with cluster() as world:
-        uid = (await world.api.create(job()))["metadata"]["uid"]
-        owner = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "name": "mp", "uid": uid, "controller": True}
-        await world.api.create(theirs(kind, OBJECTS["exec"][kind], ownerReferences=[owner]))
+        owner = controlled_by(await world.api.create(job()))
+        await world.api.create(theirs(kind, OBJECTS["exec"][kind], **owner))
         process = world.operator()
-        process.transport.reject = lambda request: (
-            status(422, "Invalid", "immutable") if request.method == "PUT" and plural in request.path else None
-        )
+        process.transport.reject = rejecting(status(422, "Invalid", "immutable"), plural, method="PUT")
         await asyncio.sleep(SETTLED)
         assert await world.pods() == []
         assert (await waiting(world))["message"] == f"{kind} {OBJECTS['exec'][kind]} cannot be replaced: immutable"
@@ -161,30 +154,28 @@ async def test_what_no_cache_shows_is_made_as_it_should_be_before_pods_start(hel
     Nothing starts with one that a finalizer holds.
     """
     async with cluster() as world:
-        uid = (await world.api.create(job()))["metadata"]["uid"]
-        owner = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "name": "mp", "uid": uid, "controller": True}
+        owner = controlled_by(await world.api.create(job()))
         process = world.operator()
         process.transport.frozen = lambda request: "/roles" in request.path
         process.transport.reject = rejecting(status(403, "Forbidden", "later"), "roles", method="POST")
         await asyncio.sleep(SETTLED)
         finalizers = ["example.com/held"] if held else []
-        await world.api.create(theirs("Role", "mp-launcher", ownerReferences=[owner], finalizers=finalizers))
+        await world.api.create(theirs("Role", "mp-launcher", **owner, finalizers=finalizers))
         if held:
             await world.api.delete("Role", "mp-launcher")
         process.transport.reject = lambda _request: None
         await asyncio.sleep(RETRIED)
-        role = await world.api.get("Role", "mp-launcher")
-        assert role is not None and ("*" in json.dumps(role["rules"])) is held
+        role = await world.get("Role", "mp-launcher")
+        assert ("*" in json.dumps(role["rules"])) is held
         assert await world.pods() == ([] if held else PODS)
 
 
 @pytest.mark.parametrize("kind", ["ServiceAccount", "ConfigMap", "Role"])
 async def test_what_is_on_its_way_out_starts_no_pod_and_gets_no_binding(kind: str) -> None:
     async with cluster() as world:
-        uid = (await world.api.create(job()))["metadata"]["uid"]
-        owner = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "name": "mp", "uid": uid, "controller": True}
+        owner = controlled_by(await world.api.create(job()))
         name = OBJECTS["exec"][kind]
-        await world.api.create(theirs(kind, name, ownerReferences=[owner], finalizers=["example.com/held"]))
+        await world.api.create(theirs(kind, name, **owner, finalizers=["example.com/held"]))
         await world.api.delete(kind, name)
         world.operator()
         await asyncio.sleep(RETRIED)
@@ -216,19 +207,14 @@ async def test_what_an_earlier_job_left_starts_no_pod() -> None:
         assert (await world.pods(), await waiting(world)) == (PODS, {})
 
 
-def reject_bindings(request: Request) -> Response | None:
-    created = request.method == "POST" and request.path.endswith("/rolebindings")
-    return status(403, "Forbidden", "no") if created else None
-
-
 async def test_an_error_that_is_over_is_not_in_the_status_any_more() -> None:
     """What could not be created is created by another client: nothing is left to be done, or to wait for."""
     async with cluster() as world:
-        world.operator().transport.reject = reject_bindings
-        uid = (await world.api.create(job()))["metadata"]["uid"]
+        rejection = rejecting(status(403, "Forbidden", "no"), "rolebindings", method="POST")
+        world.operator().transport.reject = rejection
+        owner = controlled_by(await world.api.create(job()))
         await asyncio.sleep(SETTLED)
         assert (await waiting(world))["message"] == "RoleBinding mp-launcher cannot be created: no"
-        owner = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "name": "mp", "uid": uid, "controller": True}
-        await world.api.create(theirs("RoleBinding", "mp-launcher", ownerReferences=[owner]))
+        await world.api.create(theirs("RoleBinding", "mp-launcher", **owner))
         await asyncio.sleep(SETTLED)
         assert (await world.pods(), await waiting(world)) == (PODS, {})

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.gang import install, set_phase, uninstall
-from e2e.support.simulation.jobs import conditions, jax, mpi, paddle, pytorch
+from e2e.support.simulation.jobs import conditions, extended, jax, mpi, paddle, pytorch
 from e2e.support.simulation.process import SETTINGS, Process
 
 pytestmark = pytest.mark.virtual_time
@@ -39,9 +39,7 @@ async def volcano(job: Json | None = None) -> AsyncIterator[tuple[Cluster, Proce
 
 
 async def group(world: Cluster, name: str = "jx", kind: str = "PodGroup") -> Json:
-    found = await world.api.get(kind, name)
-    assert found is not None, f"there is no PodGroup {name}"
-    return found
+    return await world.get(kind, name)
 
 
 async def waits(world: Cluster, kind: str = "JAXJob", name: str = "jx") -> str | None:
@@ -110,8 +108,7 @@ async def test_a_steady_gang_is_never_written_and_the_schedulers_words_stay() ->
         for phase in ("Pending", "Inqueue", "Running"):
             await set_phase(world.api, "jx", phase)
             await asyncio.sleep(SETTLED)
-        for name in await world.pods():
-            await world.kubelet.running(name)
+        await world.kubelet.running(*await world.pods())
         version = (await group(world))["metadata"]["resourceVersion"]
         await asyncio.sleep(600)
         assert (await group(world))["metadata"]["resourceVersion"] == version
@@ -129,9 +126,7 @@ async def test_a_steady_gang_is_never_written_and_the_schedulers_words_stay() ->
 async def test_the_api_may_appear_later_and_go_and_come_again() -> None:
     async with cluster_with_operator(settings=VOLCANO) as (world, process):
         await world.api.create(jax("jx"))
-        out = jax("out")
-        out["metadata"]["annotations"] = {"extension.training.kubeflow.org/gang-scheduling": "false"}
-        await world.api.create(out)
+        await world.api.create(extended(jax("out"), "gang-scheduling", "false"))
         await asyncio.sleep(60)
         assert await waits(world) == "ApiMissing"
         assert await world.pods() == ["out-worker-0", "out-worker-1"]
@@ -185,7 +180,7 @@ async def test_a_pod_group_of_somebody_else_is_never_touched() -> None:
 async def test_a_rejected_pod_group_is_tried_again_and_no_pod_is_created_meanwhile() -> None:
     async with volcano() as (world, process):
         rejection = status(403, "Forbidden", "queue default is closed")
-        process.transport.reject = lambda r: rejection if (r.method, r.path[-9:]) == ("POST", "podgroups") else None
+        process.transport.reject = rejecting(rejection, "podgroups", method="POST")
         await world.api.create(jax())
         await asyncio.sleep(60)
         assert (await world.pods(), await waits(world)) == ([], "GangPending")
@@ -200,8 +195,7 @@ async def test_a_rejected_pod_group_is_tried_again_and_no_pod_is_created_meanwhi
 @pytest.mark.shows("K-64")
 async def test_a_pod_group_that_cannot_be_deleted_emits_one_event_and_is_tried_again() -> None:
     async with volcano(jax()) as (world, process):
-        rejection = status(500, "InternalError", "not now")
-        process.transport.reject = lambda r: rejection if r.method == "DELETE" and "podgroups" in r.path else None
+        process.transport.reject = rejecting(status(500, "InternalError", "not now"), "podgroups", method="DELETE")
         await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": True}}})
         await asyncio.sleep(30)
         assert conditions(await world.job("JAXJob", "jx"))["Suspended"] == "True"
@@ -240,9 +234,8 @@ async def test_priorities_are_read_where_that_is_permitted() -> None:
         for name, value in (("low", 1), ("high", 1000)):
             kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
             await world.api.send("POST", path, {**kind, "metadata": {"name": name}, "value": value})
-        rejection = status(403, "Forbidden", "priorityclasses are not for you")
         blind = world.operator(settings=VOLCANO)
-        blind.transport.reject = lambda request: rejection if "priorityclasses" in request.path else None
+        blind.transport.reject = rejecting(status(403, "Forbidden", "not for you"), "priorityclasses")
         job = pytorch(schedulingPolicy={"minAvailable": 1})
         for replica_type, cpus in (("Master", "1"), ("Worker", "4")):
             spec = job["spec"]["pytorchReplicaSpecs"][replica_type]["template"]["spec"]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started
-from e2e.support.simulation.faults import status
-from e2e.support.simulation.jobs import conditions, jax, pytorch
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, run_pods, started
+from e2e.support.simulation.faults import rejecting, status
+from e2e.support.simulation.jobs import conditions, extended, jax, pytorch
 from e2e.support.simulation.process import SETTINGS
-
-from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -27,13 +25,6 @@ def total(world: Cluster, series: str, **labels: str) -> float:
     return sum(value(world, series, number, **labels) for number in range(len(world.processes)))
 
 
-async def run_pods(world: Cluster) -> None:
-    await asyncio.sleep(5)
-    for name in await world.pods():
-        await world.kubelet.running(name)
-    await asyncio.sleep(5)
-
-
 async def end_pods(world: Cluster, code: int = 0) -> None:
     for name in await world.pods():
         await world.kubelet.ended(name, code)
@@ -43,8 +34,7 @@ async def end_pods(world: Cluster, code: int = 0) -> None:
 @pytest.mark.shows("INT-106")
 async def test_the_life_of_a_job_is_measured() -> None:
     async with cluster_with_operator() as (world, _):
-        await world.api.create(jax())
-        await run_pods(world)
+        await started(world, jax())
         assert value(world, "training_operator_jobs", state="running", **JAX) == 1
         assert value(world, "training_operator_job_start_seconds_count", framework="jax") == 1
         assert 5 <= value(world, "training_operator_job_start_seconds_sum", framework="jax") < 7
@@ -62,10 +52,7 @@ async def test_the_life_of_a_job_is_measured() -> None:
 
 async def test_a_job_that_waits_is_counted_under_its_reason() -> None:
     async with cluster_with_operator() as (world, _):
-        scoped = pytorch()
-        scoped["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
-        await world.api.create(scoped)
-        await run_pods(world)
+        await started(world, extended(pytorch(), "restart-scope", "job"))
         world.kubelet._grace = 30
         await world.kubelet.ended("pt-worker-0", 1)
         await asyncio.sleep(5)
@@ -81,15 +68,14 @@ async def test_a_job_that_waits_is_counted_under_its_reason() -> None:
 async def test_whenever_a_process_is_killed_nothing_is_measured_twice(writes: int) -> None:
     async with cluster() as world:
         world.operator(die_after=20 + writes)
-        await world.api.create(jax())
-        await run_pods(world)
+        await started(world, jax())
         for _ in range(3):
             await world.kubelet.ended("jx-worker-0", 1)
             await asyncio.sleep(60)
             if not world.processes[-1].alive:
                 world.operator()
                 await asyncio.sleep(60)
-            await run_pods(world)
+            await run_pods(world, 5)
         await end_pods(world)
         if not world.processes[-1].alive:
             world.operator()
@@ -106,29 +92,17 @@ async def test_whenever_a_process_is_killed_nothing_is_measured_twice(writes: in
 
 async def test_a_status_that_conflicts_is_measured_when_it_is_stored() -> None:
     async with cluster_with_operator() as (world, process):
-        await world.api.create(jax())
-        await run_pods(world)
-        conflicts = 3
-
-        def reject(request: Request) -> Response | None:
-            nonlocal conflicts
-            if request.path.endswith("/status") and conflicts:
-                conflicts -= 1
-                return status(409, "Conflict", "the object has been modified")
-            return None
-
-        process.transport.reject = reject
+        await started(world, jax())
+        process.transport.reject = rejecting(status(409, "Conflict", "it has been modified"), "status", times=3)
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(60)
-        assert conflicts == 0
         assert value(world, "training_operator_restarts_total", cause="failure", **JAX) == 1
         assert value(world, "training_operator_jobs_restarted_total", **JAX) == 1
 
 
 async def test_a_pod_that_the_cluster_ends_is_counted() -> None:
     async with cluster_with_operator() as (world, _):
-        await world.api.create(jax())
-        await run_pods(world)
+        await started(world, jax())
         target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
         status = {"status": {"conditions": [target]}}
         await world.api.patch("Pod", "jx-worker-0", status, subresource="status")
@@ -146,8 +120,7 @@ async def test_only_the_leader_measures_and_the_next_one_goes_on() -> None:
         first = world.operator(identity="a", settings=settings)
         await asyncio.sleep(5)
         world.operator(identity="b", settings=settings)
-        await world.api.create(jax())
-        await run_pods(world)
+        await started(world, jax())
         assert value(world, "training_operator_jobs", 0, state="running", **JAX) == 1
         assert value(world, "training_operator_jobs", 1, state="running", **JAX) == 0
         await first.stop()
@@ -162,19 +135,12 @@ async def test_only_the_leader_measures_and_the_next_one_goes_on() -> None:
 @pytest.mark.shows("K-25")
 async def test_deleted_pods_and_rejected_services_are_counted() -> None:
     async with cluster() as world:
-        rejected: list[Request] = []
-
-        def reject(request: Request) -> Response | None:
-            if request.method != "POST" or not request.path.endswith("/services") or len(rejected) == 2:
-                return None
-            rejected.append(request)
-            return status(500, "InternalError", "not today")
-
-        world.operator().transport.reject = reject
+        rejection = rejecting(status(500, "InternalError", "not today"), "services", method="POST", times=2)
+        world.operator().transport.reject = rejection
         await started(world, jax(workers=3))
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(5)
-        assert value(world, "failed_service_creation_total") == len(rejected) == 2
+        assert value(world, "failed_service_creation_total") == 2
         assert value(world, "deleted_pods_total") == 2
 
 

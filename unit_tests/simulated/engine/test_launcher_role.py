@@ -7,13 +7,12 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from e2e.support.objects import pod
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster_with_operator, started
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import mpi
 from e2e.support.simulation.process import Process
-
-from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -23,9 +22,7 @@ MANY = 100
 
 async def entered(world: Cluster) -> list[str]:
     """The pods that the launcher may enter."""
-    role = await world.api.get("Role", "mp-launcher")
-    assert role is not None
-    return named(role)
+    return named(await world.get("Role", "mp-launcher"))
 
 
 def named(role: Json) -> list[str]:
@@ -40,20 +37,14 @@ async def take(world: Cluster, name: str) -> None:
     """Give another owner a pod of this name, as a StatefulSet `mp-worker` would."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "mp-worker", "uid": "theirs", "controller": True}
     labels = {"training.kubeflow.org/job-name": "mp", "training.kubeflow.org/replica-type": "worker"}
-    metadata = {"name": name, "ownerReferences": [owner], "labels": labels, "finalizers": ["example.com/held"]}
-    spec = {"containers": [{"name": "a", "image": "b"}]}
-    await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    metadata = {"ownerReferences": [owner], "labels": labels, "finalizers": ["example.com/held"]}
+    await world.api.create(pod(name, meta=metadata))
 
 
 def written(process: Process, method: str, what: str) -> Iterator[Json]:
     for request in process.transport.sent:
         if request.method == method and what in request.path and "/events" not in request.path:
             yield json.loads(request.body or b"")
-
-
-def reject_roles(request: Request) -> Response | None:
-    changed = request.method == "PUT" and "/roles/" in request.path
-    return status(409, "Conflict", "the object has been modified") if changed else None
 
 
 @pytest.mark.shows("MPI-015")
@@ -85,7 +76,7 @@ async def test_the_launcher_begins_when_its_role_names_all_workers_and_it_is_wri
 
 async def test_the_launcher_waits_while_its_role_cannot_be_written() -> None:
     async with cluster_with_operator() as (world, process):
-        process.transport.reject = reject_roles
+        process.transport.reject = rejecting(status(409, "Conflict", "it has been modified"), "roles", method="PUT")
         await world.api.create(mpi())
         await asyncio.sleep(SETTLED)
         assert await world.pods() == workers(0, 1)
@@ -97,15 +88,10 @@ async def test_the_launcher_waits_while_its_role_cannot_be_written() -> None:
 async def test_a_worker_whose_name_is_taken_before_it_is_replaced() -> None:
     async with cluster_with_operator() as (world, process):
         await started(world, mpi(workers=3))
-        rejected = [True]
-        process.transport.reject = lambda request: (
-            status(500, "InternalError", "later")
-            if rejected and request.method == "POST" and request.path.endswith("/pods")
-            else None
-        )
+        process.transport.reject = rejecting(status(500, "InternalError", "later"), "pods", method="POST")
         await world.api.delete("Pod", "mp-worker-1", gracePeriodSeconds=0)
         await take(world, "mp-worker-1")
-        rejected.clear()
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(SETTLED)
         assert await entered(world) == workers(0, 2)
         await world.api.patch("Pod", "mp-worker-1", {"metadata": {"finalizers": None}})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.cluster import Cluster, clock, cluster, started
 from e2e.support.simulation.faults import Faults, rejecting, status
 from e2e.support.simulation.jobs import counters, jax, paddle
-from e2e.support.simulation.process import SETTINGS
+from e2e.support.simulation.process import SETTINGS, Process
 
 from training_operator.app import FLUSH_SECONDS
 from training_operator.kube.flow import AdaptiveLimit
@@ -18,12 +20,14 @@ pytestmark = pytest.mark.virtual_time
 ELECTING = SETTINGS.model_copy(update={"leader_elect": True})
 
 
-async def running_job(world: Cluster) -> None:
-    await world.api.create(jax(workers=2))
-    await asyncio.sleep(3)
-    for name in await world.pods():
-        await world.kubelet.running(name)
-    await asyncio.sleep(2)
+@asynccontextmanager
+async def two_operators() -> AsyncIterator[tuple[Cluster, Process, Process]]:
+    """A cluster with a leader, which is `a`, and a standby."""
+    async with cluster() as world:
+        leader = world.operator(identity="a", settings=ELECTING)
+        await asyncio.sleep(1)
+        yield world, leader, world.operator(identity="b", settings=ELECTING)
+        assert world.audit.complaints == []
 
 
 async def holder(world: Cluster) -> str:
@@ -33,22 +37,15 @@ async def holder(world: Cluster) -> str:
 
 @pytest.mark.shows("E-139")
 async def test_only_the_leader_writes() -> None:
-    async with cluster() as world:
-        world.operator(identity="a", settings=ELECTING)
-        await asyncio.sleep(1)
-        standby = world.operator(identity="b", settings=ELECTING)
-        await running_job(world)
+    async with two_operators() as (world, _, standby):
+        await started(world, jax(), 3)
         assert await holder(world) == "a"
         assert [r.method for r in standby.transport.sent if r.method != "GET"] == []
-        assert world.audit.complaints == []
 
 
 async def test_a_leader_that_stops_hands_over_at_once() -> None:
-    async with cluster() as world:
-        leader = world.operator(identity="a", settings=ELECTING)
-        await asyncio.sleep(1)
-        world.operator(identity="b", settings=ELECTING)
-        await running_job(world)
+    async with two_operators() as (world, leader, _):
+        await started(world, jax(), 3)
         await leader.stop()
         await asyncio.sleep(4)
         assert await holder(world) == "b"
@@ -56,14 +53,11 @@ async def test_a_leader_that_stops_hands_over_at_once() -> None:
 
 async def test_a_leader_that_stops_waits_for_what_it_has_sent_and_sends_nothing_more() -> None:
     """A job is begun, and every answer takes a second: the rest is the next leader's."""
-    async with cluster() as world:
-        leader = world.operator(identity="a", settings=ELECTING)
-        await asyncio.sleep(1)
-        standby = world.operator(identity="b", settings=ELECTING)
+    async with two_operators() as (world, leader, standby):
         leader.transport.delay = lambda request: 0.0 if "/leases" in request.path else 1.0
         await world.api.create(jax(workers=60))
         await asyncio.sleep(8.5)
-        clock, sent = asyncio.get_running_loop().time, len(leader.transport.sent)
+        sent = len(leader.transport.sent)
         assert leader.transport.in_flight > 1
         begun = clock()
         await leader.stop()
@@ -75,7 +69,6 @@ async def test_a_leader_that_stops_waits_for_what_it_has_sent_and_sends_nothing_
         assert await holder(world) == "b"
         assert standby.alive
         assert len(await world.pods()) == 60
-        assert world.audit.complaints == []
 
 
 async def test_a_renewal_does_not_wait_for_writes_that_hang() -> None:
@@ -95,11 +88,8 @@ async def test_a_renewal_does_not_wait_for_writes_that_hang() -> None:
 
 @pytest.mark.shows("K-21")
 async def test_a_leader_that_is_cut_off_ends_before_the_other_one_begins() -> None:
-    async with cluster() as world:
-        leader = world.operator(identity="a", settings=ELECTING)
-        await asyncio.sleep(1)
-        world.operator(identity="b", settings=ELECTING)
-        await running_job(world)
+    async with two_operators() as (world, leader, _):
+        await started(world, jax(), 3)
         leader.transport.faults = Faults(lost_request=1.0)
         await asyncio.sleep(12)
         assert not leader.alive
@@ -109,20 +99,15 @@ async def test_a_leader_that_is_cut_off_ends_before_the_other_one_begins() -> No
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(3)
         assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
-        assert world.audit.complaints == []
 
 
 async def test_a_new_leader_does_not_decide_on_what_it_saw_before() -> None:
     """Its cache of pods lags: it still shows a failed pod that the last leader has counted and replaced."""
-    async with cluster() as world:
-        leader = world.operator(identity="a", settings=ELECTING)
-        await asyncio.sleep(1)
-        standby = world.operator(identity="b", settings=ELECTING)
-        await running_job(world)
+    async with two_operators() as (world, leader, standby):
+        await started(world, jax(), 3)
         leader.transport.reject = rejecting(status(500, "InternalError", "not yet"), method="DELETE")
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(0.5)
-        clock = asyncio.get_running_loop().time
         frozen_until = clock() + 15
         standby.transport.frozen = lambda request: request.path == "/api/v1/pods" and clock() < frozen_until
         leader.transport.reject = lambda request: None
@@ -131,4 +116,3 @@ async def test_a_new_leader_does_not_decide_on_what_it_saw_before() -> None:
         await asyncio.sleep(40)
         assert await holder(world) == "b"
         assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
-        assert world.audit.complaints == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from e2e.support.objects import pod
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import cluster, cluster_with_operator, started
 from e2e.support.simulation.jobs import counters, jax, pytorch
@@ -23,16 +24,14 @@ async def test_what_only_looks_like_a_pod_of_the_job_is_ignored(labels: Json) ->
     """Without its labels a pod of the job is no replica; with them a pod of another owner is none: no adoption."""
     async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
-        pod = await world.api.get("Pod", "jx-worker-0")
-        assert pod is not None
-        kept = {name: value for name, value in pod["metadata"]["labels"].items() if labels.get(name, value) is not None}
-        meta: Json = {"name": "stranger", "labels": kept | {name: text for name, text in labels.items() if text}}
-        spec = {"containers": [{"name": "jax", "image": "x"}]}
-        before = await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        own = (await world.get("Pod", "jx-worker-0"))["metadata"]["labels"]
+        kept = {name: value for name, value in own.items() if labels.get(name, value) is not None}
+        meta: Json = {"labels": kept | {name: text for name, text in labels.items() if text}}
+        before = await world.api.create(pod("stranger", meta=meta, containers=[{"name": "jax", "image": "x"}]))
         await world.kubelet.running("stranger")
         await asyncio.sleep(SETTLED)
-        after = await world.api.get("Pod", "stranger")
-        assert after is not None and after["metadata"]["uid"] == before["metadata"]["uid"]
+        after = await world.get("Pod", "stranger")
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
         assert "ownerReferences" not in after["metadata"]
         assert counters(await world.job("JAXJob", "jx"))["active"] == 1
 
@@ -51,29 +50,24 @@ async def test_only_the_jobs_of_one_namespace() -> None:
 async def test_pods_that_run_keep_their_template() -> None:
     async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
-        before = await world.api.get("Pod", "jx-worker-0")
+        before = await world.get("Pod", "jx-worker-0")
         job = jax(workers=1)
         job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "trainer:2"
         await world.api.patch("JAXJob", "jx", job)
         await asyncio.sleep(SETTLED)
-        after = await world.api.get("Pod", "jx-worker-0")
-        assert (
-            before
-            and after
-            and (before["metadata"]["uid"], before["spec"]) == (after["metadata"]["uid"], after["spec"])
-        )
+        after = await world.get("Pod", "jx-worker-0")
+        assert (before["metadata"]["uid"], before["spec"]) == (after["metadata"]["uid"], after["spec"])
 
 
 @pytest.mark.shows("E-063")
 async def test_a_service_that_differs_is_left_as_it_is() -> None:
     async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
-        await world.api.patch(
-            "Service", "jx-worker-0", {"metadata": {"labels": {"mine": "yes"}}, "spec": {"sessionAffinity": "ClientIP"}}
-        )
+        change = {"metadata": {"labels": {"mine": "yes"}}, "spec": {"sessionAffinity": "ClientIP"}}
+        await world.api.patch("Service", "jx-worker-0", change)
         await asyncio.sleep(SETTLED)
-        service = await world.api.get("Service", "jx-worker-0")
-        assert service is not None and service["spec"]["sessionAffinity"] == "ClientIP"
+        service = await world.get("Service", "jx-worker-0")
+        assert service["spec"]["sessionAffinity"] == "ClientIP"
         assert service["metadata"]["labels"]["mine"] == "yes"
 
 

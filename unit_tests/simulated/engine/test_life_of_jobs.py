@@ -90,11 +90,11 @@ async def test_a_job_fails_with_its_replica() -> None:
 async def test_the_exit_code_decides_whether_a_replica_may_restart() -> None:
     async with cluster_with_operator() as (world, _):
         await started(world, pytorch(policy="ExitCode"))
-        before = await world.api.get("Pod", "pt-worker-0")
+        before = await world.get("Pod", "pt-worker-0")
         await world.kubelet.ended("pt-worker-0", 137)
         await asyncio.sleep(SETTLED)
-        after = await world.api.get("Pod", "pt-worker-0")
-        assert before and after and before["metadata"]["uid"] != after["metadata"]["uid"]
+        after = await world.get("Pod", "pt-worker-0")
+        assert before["metadata"]["uid"] != after["metadata"]["uid"]
         assert counters(await world.job("PyTorchJob", "pt"))["restarts"] == 1
         message = "PyTorchJob pt is restarting because 1 Worker replica(s) failed."
         assert await world.events("PyTorchJobRestarting") == [message]
@@ -152,8 +152,7 @@ async def test_suspend_and_resume() -> None:
 
         await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": False}}})
         await asyncio.sleep(SETTLED)
-        for name in await world.pods():
-            await world.kubelet.running(name)
+        await world.kubelet.running(*await world.pods())
         await asyncio.sleep(SETTLED)
         job = await world.job("PyTorchJob", "pt")
         assert conditions(job) == {"Suspended": "False", "Created": "True", "Running": "True"}
@@ -199,8 +198,8 @@ async def test_a_namesake_of_a_deleted_job_starts_afresh() -> None:
         # The old pod has the name until it is gone.
         await until(world.pods)
         await asyncio.sleep(SETTLED)
-        job, pod = await world.job("JAXJob", "jx"), await world.api.get("Pod", "jx-worker-0")
-        assert pod is not None and pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+        job, pod = await world.job("JAXJob", "jx"), await world.get("Pod", "jx-worker-0")
+        assert pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
         assert "restarts" not in counters(job)
         assert await world.events("NameTaken") == []
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, now, until
+from e2e.support.simulation.cluster import Cluster, clock, cluster, cluster_with_operator, now, restart, started, until
 from e2e.support.simulation.faults import Faults, rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax
 from e2e.support.simulation.kubelet import NODE
@@ -23,10 +23,6 @@ LATE = 1.5
 """Times are stored in whole seconds, and a request takes a moment."""
 
 
-def clock() -> float:
-    return asyncio.get_running_loop().time()
-
-
 @asynccontextmanager
 async def stage(policy: str = "OnFailure", *, watchful: bool = True) -> AsyncIterator[tuple[Cluster, Nodes]]:
     """A job with two workers on one node, which is lost then as far as its kubelet goes; another one is free."""
@@ -34,11 +30,7 @@ async def stage(policy: str = "OnFailure", *, watchful: bool = True) -> AsyncIte
         nodes = Nodes(world.api, now)
         await nodes.join(NODE, "node-1")
         world.operator(settings=WATCHFUL if watchful else SETTINGS)
-        await world.api.create(jax(workers=2, policy=policy))
-        await asyncio.sleep(3)
-        for name in await world.pods():
-            await world.kubelet.running(name)
-        await asyncio.sleep(3)
+        await started(world, jax(policy=policy), 3)
         world.kubelet.dead.add(NODE)
         world.kubelet.node = "node-1"
         yield world, nodes
@@ -54,13 +46,6 @@ async def have_moved(world: Cluster) -> bool:
     return await places(world) == {"jx-worker-0": "node-1", "jx-worker-1": "node-1"}
 
 
-async def restart(world: Cluster) -> None:
-    """Exchange the operator process, with some time between."""
-    await world.processes[-1].kill()
-    await asyncio.sleep(5)
-    world.operator(settings=WATCHFUL)
-
-
 @pytest.mark.shows("K-02")
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
@@ -70,7 +55,7 @@ async def test_they_are_replaced_on_time_also_after_a_restart(ready: str, restar
         await nodes.ready(status=ready)
         await asyncio.sleep(20)
         if restarted:
-            await restart(world)
+            await restart(world, WATCHFUL)
         assert PATIENCE - LATE < await until(lambda: have_moved(world), within=200) - lost < PATIENCE + LATE
         assert counters(await world.job("JAXJob", "jx")).get("restarts", 0) == 0
         messages = await world.events("PodDisrupted")
@@ -112,7 +97,7 @@ async def test_a_pod_that_hangs_in_its_deletion_is_replaced() -> None:
         await nodes.ready(status="Unknown")
         await asyncio.sleep(PATIENCE - 10)
         await world.api.delete("Pod", "jx-worker-0", gracePeriodSeconds=40)
-        uid = (await world.api.get("Pod", "jx-worker-0") or {})["metadata"]["uid"]
+        uid = (await world.get("Pod", "jx-worker-0"))["metadata"]["uid"]
 
         async def is_replaced() -> bool:
             pod = await world.api.get("Pod", "jx-worker-0")
@@ -160,8 +145,7 @@ async def test_without_permission_to_list_nodes_jobs_run_and_no_node_is_lost() -
         process.transport.reject = rejecting(status(403, "Forbidden", "nodes is forbidden"), "nodes")
         await world.api.create(jax(workers=2))
         await asyncio.sleep(10)
-        for name in await world.pods():
-            await world.kubelet.running(name)
+        await world.kubelet.running(*await world.pods())
         await asyncio.sleep(3600)
         assert counters(await world.job("JAXJob", "jx"))["active"] == 2
         assert await world.events("LostNode") == []

@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from e2e.support.objects import pod
 from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started
 from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, mpi
@@ -31,8 +32,7 @@ async def uids(world: Cluster) -> dict[str, str]:
 
 async def hosts(world: Cluster) -> list[str]:
     """What the discovery script prints, in its own words."""
-    config = await world.api.get("ConfigMap", "mp-config")
-    assert config is not None
+    config = await world.get("ConfigMap", "mp-config")
     return str(config["data"]["discover_hosts.sh"]).splitlines()[1:]
 
 
@@ -43,10 +43,8 @@ async def test_objects_workers_and_launcher_in_this_order_and_no_services() -> N
         sent = [request for request in process.transport.sent if request.method == "POST"]
         posts = [plural for request in sent if (plural := request.path.rpartition("/")[2]) in wanted]
         assert posts == [*wanted[:4], "pods", "pods", "pods"]
-        created = [
-            json.loads(request.body or b"")["metadata"]["name"] for request in sent if request.path.endswith("pods")
-        ]
-        assert created == ["mp-worker-0", "mp-worker-1", "mp-launcher"]
+        pods = [json.loads(request.body or b"") for request in sent if request.path.endswith("pods")]
+        assert [pod["metadata"]["name"] for pod in pods] == ["mp-worker-0", "mp-worker-1", "mp-launcher"]
         assert conditions(await world.job("MPIJob", "mp")) == {"Created": "True", "Running": "True"}
         assert await world.events("MPIJobRunning") == [
             "launcher pod created success: mp-launcher",
@@ -61,15 +59,13 @@ async def test_objects_workers_and_launcher_in_this_order_and_no_services() -> N
 async def test_the_discovery_script_follows_the_running_workers() -> None:
     async with cluster_with_operator(mpi(workers=3), SETTLED) as (world, _):
         assert await hosts(world) == []
-        for name in ("mp-launcher", "mp-worker-0", "mp-worker-2"):
-            await world.kubelet.running(name)
+        await world.kubelet.running("mp-launcher", "mp-worker-0", "mp-worker-2")
         await asyncio.sleep(SETTLED)
         assert await hosts(world) == ["echo mp-worker-0:1", "echo mp-worker-2:1"]
         await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(SETTLED)
         assert await hosts(world) == ["echo mp-worker-0:1"]
-        role = await world.api.get("Role", "mp-launcher")
-        assert role is not None
+        role = await world.get("Role", "mp-launcher")
         assert role["rules"][1]["resourceNames"] == ["mp-worker-0"]
         assert await world.pods() == ["mp-launcher", "mp-worker-0"]
 
@@ -92,8 +88,7 @@ async def test_what_somebody_changed_is_reconciled() -> None:
         await world.api.patch("ConfigMap", "mp-config", {"data": {"hostfile": "elsewhere slots=9\n"}})
         await world.api.patch("Role", "mp-launcher", {"rules": []})
         await asyncio.sleep(SETTLED)
-        config, role = await world.api.get("ConfigMap", "mp-config"), await world.api.get("Role", "mp-launcher")
-        assert config is not None and role is not None
+        config, role = await world.get("ConfigMap", "mp-config"), await world.get("Role", "mp-launcher")
         assert config["data"]["hostfile"] == "mp-worker-0 slots=1\nmp-worker-1 slots=1\n"
         assert len(role["rules"]) == 2
 
@@ -105,8 +100,7 @@ async def test_the_user_s_account_is_used_and_not_changed() -> None:
         job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["serviceAccountName"] = "mine"
         await started(world, job)
         await asyncio.sleep(600)
-        account = await world.api.get("ServiceAccount", "mine")
-        assert account is not None
+        account = await world.get("ServiceAccount", "mine")
         assert "ownerReferences" not in account["metadata"]
         assert await world.events("NameTaken") == []
         attempts = [r for r in process.transport.sent if r.method == "POST" and r.path.endswith("/serviceaccounts")]
@@ -159,8 +153,7 @@ async def test_the_launcher_waits_while_workers_are_rejected_as_the_status_says(
 
 async def test_the_launcher_waits_for_a_worker_whose_name_somebody_else_has() -> None:
     async with cluster() as world:
-        theirs = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mp-worker-1"}}
-        await world.api.create({**theirs, "spec": {"containers": [{"name": "a", "image": "b"}]}})
+        await world.api.create(pod("mp-worker-1"))
         world.operator()
         await world.api.create(mpi())
         await asyncio.sleep(100)

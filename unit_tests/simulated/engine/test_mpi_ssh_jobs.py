@@ -9,10 +9,10 @@ import logging
 import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
-from e2e.support.simulation.faults import status
-from e2e.support.simulation.jobs import conditions, mpi
+from e2e.support.simulation.faults import rejecting, status
+from e2e.support.simulation.jobs import conditions, extended, mpi
 
-from training_operator.kube.transport import Request, Response
+from training_operator.kube.transport import Request
 
 pytestmark = pytest.mark.virtual_time
 
@@ -22,9 +22,7 @@ BESIDE = ("ServiceAccount", "ConfigMap", "Role", "RoleBinding", "Service", "Secr
 
 
 def ssh_mpi() -> Json:
-    job = mpi()
-    job["metadata"]["annotations"] = {"extension.training.kubeflow.org/mpi-launch": "ssh"}
-    return job
+    return extended(mpi(), "mpi-launch", "ssh")
 
 
 async def uids(world: Cluster) -> dict[str, str]:
@@ -45,8 +43,7 @@ def is_secret(request: Request) -> bool:
 async def test_keys_and_network_come_before_the_pods_and_go_with_the_job(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with cluster_with_operator(ssh_mpi(), SETTLED) as (world, process):
-        for name in await world.pods():
-            await world.kubelet.running(name)
+        await world.kubelet.running(*await world.pods())
         await asyncio.sleep(SETTLED)
         assert await world.pods() == PODS
         assert await beside(world) == ["ConfigMap", "Service", "Secret"]
@@ -77,27 +74,17 @@ async def test_a_restarted_operator_keeps_the_keys_and_never_reads_them() -> Non
 
 async def test_a_lost_answer_is_cleared_up_without_reading() -> None:
     async with cluster_with_operator() as (world, process):
-        lost: list[Request] = []
-
-        def lose(request: Request) -> Response | None:
-            if request.method == "POST" and is_secret(request) and not lost:
-                lost.append(request)
-                return status(504, "Timeout", "no answer")
-            return None
-
-        process.transport.reject = lose
+        lost = status(504, "Timeout", "no answer")
+        process.transport.reject = rejecting(lost, "secrets", method="POST", times=1)
         await world.api.create(ssh_mpi())
         await asyncio.sleep(60)
-        assert lost
         assert {request.method for request in process.transport.sent if is_secret(request)} == {"POST"}
         assert await beside(world) == ["ConfigMap", "Service", "Secret"]
 
 
 async def test_without_permission_to_create_secrets_the_job_says_what_is_missing_and_goes_on_once_it_is_there() -> None:
     async with cluster_with_operator() as (world, process):
-        process.transport.reject = lambda request: (
-            status(403, "Forbidden", "secrets is forbidden") if is_secret(request) else None
-        )
+        process.transport.reject = rejecting(status(403, "Forbidden", "secrets is forbidden"), "secrets")
         await world.api.create(ssh_mpi())
         await asyncio.sleep(100)
         (message,) = await world.events("FailedSecret")
@@ -131,8 +118,7 @@ async def test_a_service_that_is_deleted_comes_back_and_goes_with_the_end() -> N
         await world.api.delete("Service", "mp-mpi")
         await asyncio.sleep(SETTLED)
         assert await beside(world) == ["ConfigMap", "Service", "Secret"]
-        for name in PODS:
-            await world.kubelet.running(name)
+        await world.kubelet.running(*PODS)
         await world.kubelet.ended("mp-launcher")
         await asyncio.sleep(SETTLED)
         assert await beside(world) == ["ConfigMap", "Secret"]

@@ -9,7 +9,7 @@ import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster
 from e2e.support.simulation.gang import install, set_phase
-from e2e.support.simulation.jobs import jax, mpi, pytorch
+from e2e.support.simulation.jobs import elastic, extended, jax, mpi
 from e2e.support.simulation.process import SETTINGS
 
 from training_controllers.model.owned_objects import OWNED_KINDS
@@ -21,20 +21,6 @@ SETTLED = 5.0
 HELD = "example.com/held"
 """A finalizer: otherwise the garbage collector would take what it finds with an owner elsewhere."""
 SET_BY_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "managedFields")
-
-
-def elastic() -> Json:
-    job = pytorch(workers=2, master=False)
-    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
-    metrics = [{"type": "Resource", "resource": cpu}]
-    job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 4, "metrics": metrics}
-    return job
-
-
-def over_ssh() -> Json:
-    job = mpi()
-    job["metadata"]["annotations"] = {"extension.training.kubeflow.org/mpi-launch": "ssh"}
-    return job
 
 
 @dataclass(frozen=True)
@@ -51,7 +37,7 @@ CASES = {
     "services": Case(jax(), frozenset({"Pod", "Service"})),
     "autoscaler": Case(elastic(), frozenset({"Pod", "Service", "HorizontalPodAutoscaler"})),
     "exec": Case(mpi(), frozenset({"Pod", "ServiceAccount", "ConfigMap", "Role", "RoleBinding"})),
-    "ssh": Case(over_ssh(), frozenset({"Pod", "Service", "ConfigMap"})),
+    "ssh": Case(extended(mpi(), "mpi-launch", "ssh"), frozenset({"Pod", "Service", "ConfigMap"})),
     "gang": Case(jax(), frozenset({"Pod", "Service", "PodGroup"}), GANG),
 }
 

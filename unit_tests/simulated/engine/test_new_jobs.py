@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from e2e.support.objects import pod
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
 from e2e.support.simulation.faults import rejecting, status
-from e2e.support.simulation.jobs import conditions, counters, jax
+from e2e.support.simulation.jobs import conditions, controlled_by, counters, jax
 from e2e.support.simulation.process import SETTINGS
 
 from training_controllers.decide.new_job import MAX_PODS_BEFORE_STATUS
-from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
 QUOTA = 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2'
-
-
 OVERWRITTEN = "Restart policy in pod template will be overwritten by restart policy in replica spec"
 NOT_OVERWRITTEN = "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten"
 
@@ -87,16 +85,11 @@ async def test_a_template_that_changes_before_the_first_status_emits_an_event() 
         assert text.startswith("The pod template of Worker has changed")
 
 
-@pytest.mark.parametrize("rejected", [("/pods",), ("/services", "/pods")])
+@pytest.mark.parametrize("rejected", [("pods",), ("services", "pods")])
 async def test_a_job_whose_pods_are_rejected_says_so_and_creates_no_more(rejected: tuple[str, ...]) -> None:
     """Soon, also where no new object leads to another reconcile."""
     async with cluster_with_operator() as (world, process):
-
-        def reject(request: Request) -> Response | None:
-            forbidden = request.method == "POST" and request.path.endswith(rejected)
-            return status(403, "Forbidden", QUOTA) if forbidden else None
-
-        process.transport.reject = reject
+        process.transport.reject = rejecting(status(403, "Forbidden", QUOTA), *rejected, method="POST")
         await world.api.create(jax(workers=2))
         await asyncio.sleep(0.5)
         assert written(world) == ["service"] * 2 + ["pod"] * 2 + ["status"]
@@ -112,13 +105,12 @@ async def test_a_process_that_ends_before_the_first_status_leaves_it_to_the_next
         await asyncio.sleep(1)
         assert "conditions" not in (await world.job("JAXJob", "jx")).get("status", {})
         await process.kill()
-        world.operator()
+        second = world.operator()
         await asyncio.sleep(5)
         assert len(await world.pods()) == 2
         assert conditions(await world.job("JAXJob", "jx")) == {"Created": "True"}
-        lines = world.processes[1].app.metrics.exposition().decode().splitlines()
-        (created,) = [each for each in lines if each.startswith("training_operator_jobs_created_total{")]
-        assert float(created.rpartition(" ")[2]) == 1
+        sample, labels = second.app.metrics.registry.get_sample_value, {"job_namespace": "default", "framework": "jax"}
+        assert sample("training_operator_jobs_created_total", labels) == 1
 
 
 async def test_while_much_is_new_the_end_of_a_pod_is_seen_before_the_start_of_another() -> None:
@@ -147,11 +139,7 @@ async def test_pods_of_a_new_job_that_no_cache_shows_are_not_asked_for_again_and
     """An earlier process has created it, and its labels were removed: watches are by labels."""
     async with cluster() as world:
         job = await world.api.create(jax(workers=1))
-        reference = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "name": "jx", "controller": True}
-        owner = reference | {"uid": job["metadata"]["uid"]}
-        metadata = {"name": "jx-worker-0", "namespace": "default", "ownerReferences": [owner]}
-        spec = {"containers": [{"name": "jax", "image": "trainer:1"}]}
-        await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        await world.api.create(pod("jx-worker-0", meta=controlled_by(job)))
         world.operator()
         await asyncio.sleep(60)
         assert written(world).count("pod") < 6

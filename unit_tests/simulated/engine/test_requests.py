@@ -7,6 +7,7 @@ import re
 from collections import Counter
 
 import pytest
+from e2e.support.objects import service
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started
 from e2e.support.simulation.faults import status
@@ -77,21 +78,11 @@ async def test_a_job_of_three_hundred_takes_few_requests_beside_those_for_its_ob
         assert (await world.events("SuccessfulCreatePod"))[0].endswith(", life-worker-8 and 91 more")
 
 
-def service(name: str, labels: Json) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
-        "spec": {"clusterIP": "None", "ports": [{"port": 1}]},
-    }
-
-
 async def test_a_service_with_the_labels_of_a_job_that_is_not_its_own_survives_its_end() -> None:
     async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=3))
-        own = await world.api.get("Service", "jx-worker-0")
-        assert own is not None
-        await world.api.create(service("stranger", own["metadata"]["labels"]))
+        own = await world.get("Service", "jx-worker-0")
+        await world.api.create(service("stranger", meta={"labels": own["metadata"]["labels"]}))
         for name in await world.pods():
             await world.kubelet.ended(name)
         await asyncio.sleep(SETTLED)

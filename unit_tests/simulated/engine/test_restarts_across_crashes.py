@@ -5,45 +5,24 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster_with_operator
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.cluster import cluster_with_operator, run_pods, started
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import counters, jax
 
-from training_operator.kube.transport import Request
-
 pytestmark = pytest.mark.virtual_time
-
-
-async def run_pods(world: Cluster) -> None:
-    await asyncio.sleep(3)
-    for name in await world.pods():
-        await world.kubelet.running(name)
-    await asyncio.sleep(3)
-
-
-def stop_at(world: Cluster, method: str) -> None:
-    """The newest process cannot send such requests about pods any more."""
-
-    def is_meant(request: Request) -> bool:
-        return request.method == method and "/pods" in request.path
-
-    world.processes[-1].transport.reject = lambda request: (
-        status(500, "InternalError", "no") if is_meant(request) else None
-    )
 
 
 @pytest.mark.parametrize("method", ["DELETE", "POST"])
 @pytest.mark.parametrize("also_fails", [False, True])
 async def test_a_crash_between_counting_and_replacing(method: str, also_fails: bool) -> None:
     """Before the deletion, or before the creation; another replica may fail while no operator runs."""
-    async with cluster_with_operator() as (world, _):
-        await world.api.create(jax(workers=3))
-        await run_pods(world)
-        stop_at(world, method)
+    async with cluster_with_operator() as (world, process):
+        await started(world, jax(workers=3), 3)
+        process.transport.reject = rejecting(status(500, "InternalError", "no"), "pods", method=method)
         await world.kubelet.ended("jx-worker-1", 1)
         await asyncio.sleep(3)
         assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
-        await world.processes[-1].kill()
+        await process.kill()
         if also_fails:
             await world.kubelet.ended("jx-worker-0", 1)
         world.operator()
@@ -57,8 +36,7 @@ async def test_a_crash_between_counting_and_replacing(method: str, also_fails: b
 
 async def test_a_replica_that_waits_for_its_replacement_is_named() -> None:
     async with cluster_with_operator() as (world, _):
-        await world.api.create(jax(workers=3))
-        await run_pods(world)
+        await started(world, jax(workers=3), 3)
         for attempt in range(2):
             await world.kubelet.ended("jx-worker-1", 1)
             await asyncio.sleep(3)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, run_pods, started
 from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 from structlog.testing import capture_logs
 
 from training_controllers.decide.new_job import MAX_PODS_BEFORE_STATUS
-from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -21,18 +20,10 @@ def status_writes(world: Cluster, process: int = 0) -> int:
     return sum(r.path.endswith("/status") for r in world.processes[process].transport.sent)
 
 
-async def run_pods(world: Cluster) -> None:
-    await asyncio.sleep(3)
-    for name in await world.pods():
-        await world.kubelet.running(name)
-    await asyncio.sleep(3)
-
-
 async def test_under_the_crds_of_v1_restarts_are_counted_all_the_same() -> None:
     async with cluster(prunes=True) as world:
         world.operator()
-        await world.api.create(pytorch(policy="ExitCode", backoffLimit=3))
-        await run_pods(world)
+        await started(world, pytorch(policy="ExitCode", backoffLimit=3), 3)
         for restart in range(3):
             assert "Failed" not in conditions(await world.job("PyTorchJob", "pt"))
             await world.kubelet.ended("pt-worker-0", 137)
@@ -85,44 +76,30 @@ async def test_under_the_crds_of_v1_a_new_process_writes_at_most_one_status_in_v
 async def test_a_status_is_remembered_only_where_the_crd_prunes(prunes: bool) -> None:
     async with cluster(prunes=prunes) as world:
         process = world.operator()
-        await world.api.create(jax())
-        await run_pods(world)
+        await started(world, jax(), 3)
         (memory,) = [memory for reconciler in process.reconcilers for memory in reconciler.memory.values()]
         assert (memory.status is not None) is prunes
 
 
 async def test_counters_that_a_crd_prunes_are_counted_once() -> None:
     async with cluster(prunes=True) as world:
-        world.operator()
-        await world.api.create(jax(workers=2))
-        await run_pods(world)
+        process = world.operator()
+        await started(world, jax(), 3)
         for _ in range(2):
             await world.kubelet.ended("jx-worker-0", 1)
             await asyncio.sleep(60)
             await world.kubelet.running("jx-worker-0")
             await asyncio.sleep(3)
-        exposed = world.processes[0].app.metrics.exposition()
-        text = exposed[0] if isinstance(exposed, tuple) else exposed
-        lines = (text.decode() if isinstance(text, bytes) else text).splitlines()
-        (line,) = [each for each in lines if each.startswith("training_operator_jobs_restarted_total{")]
-        assert float(line.rpartition(" ")[2]) == 2
+        sample = process.app.metrics.registry.get_sample_value
+        labels = {"job_namespace": "default", "framework": "jax"}
+        assert sample("training_operator_jobs_restarted_total", labels) == 2
 
 
 @pytest.mark.shows("E-080")
 async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> None:
     async with cluster_with_operator() as (world, process):
-        conflicts = 3
-
-        def reject(request: Request) -> Response | None:
-            nonlocal conflicts
-            if request.path.endswith("/status") and conflicts:
-                conflicts -= 1
-                return status(409, "Conflict", "the object has been modified")
-            return None
-
-        process.transport.reject = reject
-        await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
-        await run_pods(world)
+        process.transport.reject = rejecting(status(409, "Conflict", "it has been modified"), "status", times=3)
+        await started(world, jax(workers=MAX_PODS_BEFORE_STATUS + 1), 3)
         order = [
             "status" if r.path.endswith("/status") else "pod"
             for r in process.transport.sent
@@ -135,8 +112,7 @@ async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> 
 
 async def test_events_of_a_status_that_cannot_be_stored_are_emitted_only_when_it_is() -> None:
     async with cluster_with_operator() as (world, process):
-        await world.api.create(pytorch(policy="Never"))
-        await run_pods(world)
+        await started(world, pytorch(policy="Never"), 3)
         process.transport.reject = rejecting(status(500, "InternalError", "no"), "status")
         await world.kubelet.ended("pt-worker-0", 1)
         await asyncio.sleep(30)
@@ -148,8 +124,7 @@ async def test_events_of_a_status_that_cannot_be_stored_are_emitted_only_when_it
 
 async def test_fields_that_others_put_into_the_status_are_replaced_as_v1_does() -> None:
     async with cluster_with_operator() as (world, _):
-        await world.api.create(jax())
-        await run_pods(world)
+        await started(world, jax(), 3)
         entries = {"replicaStatuses": {"Launcher": {"active": 3}, "Worker": {"failed": 7}}}
         await world.api.patch("JAXJob", "jx", {"status": entries}, "status")
         await asyncio.sleep(3)
@@ -162,8 +137,7 @@ async def test_a_status_that_speaks_of_an_older_job_is_not_stored() -> None:
     async with cluster_with_operator(jax()) as (world, process):
         process.transport.frozen = lambda request: request.path.endswith("/jaxjobs")
         await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": True}}})
-        for name in await world.pods():
-            await world.kubelet.running(name)
+        await world.kubelet.running(*await world.pods())
         await asyncio.sleep(10)
         assert conditions(await world.job("JAXJob", "jx")) == {"Created": "True"}
         assert await world.events("JAXJobRunning") == []

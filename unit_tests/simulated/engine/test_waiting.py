@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
 from e2e.support.simulation.faults import rejecting, status
-from e2e.support.simulation.jobs import conditions, jax, pytorch
+from e2e.support.simulation.jobs import conditions, elastic, jax, pytorch
 from e2e.support.simulation.process import Process
-
-from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -33,11 +30,8 @@ async def reason(world: Cluster, kind: str = "JAXJob", name: str = "jx") -> str:
     return str((await waiting(world, kind, name)).get("reason", ""))
 
 
-def reject_pods(process: Process, answer: Callable[[], Response | None]) -> None:
-    def reject(request: Request) -> Response | None:
-        return answer() if request.method == "POST" and request.path.endswith("/pods") else None
-
-    process.transport.reject = reject
+def reject_pods(process: Process, code: int, word: str, message: str) -> None:
+    process.transport.reject = rejecting(status(code, word, message), "pods", method="POST")
 
 
 async def set_pod_status(world: Cluster, name: str, **fields: Any) -> None:
@@ -47,9 +41,7 @@ async def set_pod_status(world: Cluster, name: str, **fields: Any) -> None:
 
 def container(waits: str = "", message: str = "", *, restarts: int = 0, **state: Any) -> list[Json]:
     state = state or {"waiting": {"reason": waits, "message": message}}
-    return [
-        {"name": "jax", "image": "i", "imageID": "", "ready": False, "restartCount": restarts, "state": state},
-    ]
+    return [{"name": "jax", "image": "i", "imageID": "", "ready": False, "restartCount": restarts, "state": state}]
 
 
 def not_placed(message: str, why: str = "Unschedulable") -> list[Json]:
@@ -72,7 +64,7 @@ def not_placed(message: str, why: str = "Unschedulable") -> list[Json]:
 )
 async def test_a_rejected_pod_is_a_cause_until_it_is_created(code: int, word: str, words: str, expected: str) -> None:
     async with cluster_with_operator() as (world, process):
-        reject_pods(process, lambda: status(code, word, words))
+        reject_pods(process, code, word, words)
         await world.api.create(jax())
         await asyncio.sleep(100)
         found = await waiting(world)
@@ -88,7 +80,7 @@ async def test_a_cause_outlives_the_operator() -> None:
     async with cluster() as world:
         for _ in range(2):
             process = world.operator()
-            reject_pods(process, lambda: status(403, "Forbidden", EXCEEDED))
+            reject_pods(process, 403, "Forbidden", EXCEEDED)
             if not await world.api.list("JAXJob"):
                 await world.api.create(jax())
             await asyncio.sleep(30)
@@ -99,23 +91,21 @@ async def test_a_cause_outlives_the_operator() -> None:
 async def test_a_cause_of_an_earlier_operator_goes_when_it_is_another_one_now() -> None:
     async with cluster() as world:
         first = world.operator()
-        reject_pods(first, lambda: status(422, "Invalid", "the template is wrong"))
+        reject_pods(first, 422, "Invalid", "the template is wrong")
         await world.api.create(jax())
         await asyncio.sleep(SETTLED)
         assert await reason(world) == "InvalidTemplate"
         await first.kill()
-        reject_pods(world.operator(), lambda: status(403, "Forbidden", EXCEEDED))
+        reject_pods(world.operator(), 403, "Forbidden", EXCEEDED)
         await asyncio.sleep(SETTLED)
         assert await reason(world) == "Quota"
 
 
 async def test_what_is_not_wanted_any_more_is_no_cause() -> None:
     async with cluster_with_operator() as (world, process):
-        full = False
-        reject_pods(process, lambda: status(403, "Forbidden", EXCEEDED) if full else None)
         await world.api.create(jax(workers=1))
         await asyncio.sleep(SETTLED)
-        full = True
+        reject_pods(process, 403, "Forbidden", EXCEEDED)
         for workers, expected in ((2, "Quota"), (1, "")):
             await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": workers}}}})
             await asyncio.sleep(SETTLED)
@@ -139,9 +129,7 @@ async def test_other_words_for_the_same_cause_are_not_written_all_the_time() -> 
 async def test_an_autoscaler_that_cannot_be_made_keeps_no_pod_waiting() -> None:
     async with cluster_with_operator() as (world, process):
         process.transport.reject = rejecting(status(403, "Forbidden", EXCEEDED), "horizontalpodautoscalers")
-        job = pytorch(master=False)
-        job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 2, "metrics": []}
-        await world.api.create(job)
+        await world.api.create(elastic())
         await asyncio.sleep(SETTLED)
         assert len(await world.events("FailedHorizontalPodAutoscaler")) == 1
         assert await waiting(world, "PyTorchJob", "pt") == {}
@@ -154,11 +142,9 @@ async def test_pods_that_cannot_be_placed() -> None:
         await asyncio.sleep(SETTLED)
         found = await waiting(world)
         assert found["reason"] == "Unschedulable"
-        assert (
-            found["message"] == "pod jx-worker-1 cannot be scheduled: no room; 1 more pod(s) wait for the same reason"
-        )
-        for index in range(3):
-            await world.kubelet.running(f"jx-worker-{index}")
+        text = "pod jx-worker-1 cannot be scheduled: no room; 1 more pod(s) wait for the same reason"
+        assert found["message"] == text
+        await world.kubelet.running(*await world.pods())
         await asyncio.sleep(SETTLED)
         assert await waiting(world) == {}
 
@@ -235,18 +221,16 @@ async def test_of_several_causes_the_same_one_is_in_the_status_whatever_came_fir
                 assert await reason(world) == left
 
 
-@pytest.mark.parametrize("ends", ["suspended", "finished"])
+@pytest.mark.parametrize("ends", ["Suspended", "Succeeded"])
 async def test_a_job_that_is_not_active_waits_for_nothing(ends: str) -> None:
     async with cluster_with_operator(pytorch(workers=1, policy="Never")) as (world, _):
         await set_pod_status(world, "pt-worker-0", conditions=not_placed("no room"))
         await asyncio.sleep(SETTLED)
         assert await reason(world, "PyTorchJob", "pt") == "Unschedulable"
-        if ends == "suspended":
+        if ends == "Suspended":
             await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
         else:
             await world.kubelet.ended("pt-master-0")
         await asyncio.sleep(SETTLED)
         assert await waiting(world, "PyTorchJob", "pt") == {}
-        assert list(conditions(await world.job("PyTorchJob", "pt")))[-1] == {"finished": "Succeeded"}.get(
-            ends, "Suspended"
-        )
+        assert list(conditions(await world.job("PyTorchJob", "pt")))[-1] == ends
