@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from e2e.harness.client import Api, Object, eventually
+from e2e.harness.client import Api, Object
 from e2e.harness.jobs import Namespace, typical
 from e2e.harness.operator import Operator
 from e2e.support import marks
@@ -30,16 +30,6 @@ async def try_again(jobs: Namespace, name: str) -> None:
     await jobs.api.patch(f"{jobs.jobs('MPIJob')}/{name}", {"spec": {"runPolicy": {"backoffLimit": 7}}})
 
 
-async def waits_for(jobs: Namespace, name: str, what: str) -> None:
-    """Wait until the job says that the name of `what` is taken."""
-
-    async def told() -> bool:
-        waiting = (await jobs.api.call("GET", f"{jobs.jobs('MPIJob')}/{name}")).get("status", {}).get("waiting", {})
-        return waiting.get("reason") == "NameTaken" and f"{what} already exists" in waiting["message"]
-
-    await eventually(told, f"{name} waits for {what}")
-
-
 def mpi(name: str, launch: str = "exec") -> Object:
     body: dict[str, Any] = typical(name, "MPIJob")
     body["metadata"]["annotations"] = {"extension.training.kubeflow.org/mpi-launch": launch}
@@ -50,7 +40,7 @@ async def test_nobody_is_bound_to_a_role_of_somebody_else(jobs: Namespace) -> No
     api, roles = jobs.api, f"{RBAC}/namespaces/{jobs.name}/roles"
     await api.create(roles, {"metadata": {"name": "ci-launcher"}, "rules": WIDE})
     await jobs.create(mpi("ci"))
-    await waits_for(jobs, "ci", "Role ci-launcher")
+    await jobs.waits(mpi("ci"), "NameTaken", "Role ci-launcher already exists")
     assert await api.get(f"{RBAC}/namespaces/{jobs.name}/rolebindings/ci-launcher") is None
     assert not await may(api, jobs.name, "ci-launcher", verb="get", resource="secrets")
     assert (await api.call("GET", f"{roles}/ci-launcher"))["rules"] == WIDE
@@ -66,7 +56,7 @@ async def test_no_script_of_somebody_else_runs_in_a_job(jobs: Namespace, launch:
     config = f"/api/v1/namespaces/{jobs.name}/configmaps"
     before = await jobs.api.create(config, {"metadata": {"name": "vic-config"}, "data": SCRIPT})
     await jobs.create(mpi("vic", launch))
-    await waits_for(jobs, "vic", "ConfigMap vic-config")
+    await jobs.waits(mpi("vic"), "NameTaken", "ConfigMap vic-config already exists")
     assert await jobs.pods("vic") == []
     assert await jobs.api.call("GET", f"{config}/vic-config") == before
 
@@ -75,7 +65,7 @@ async def test_no_launcher_runs_as_an_account_of_somebody_else_that_nobody_named
     accounts = f"/api/v1/namespaces/{jobs.name}/serviceaccounts"
     await jobs.api.create(accounts, {"metadata": {"name": "run-launcher"}})
     await jobs.create(mpi("run"))
-    await waits_for(jobs, "run", "ServiceAccount run-launcher")
+    await jobs.waits(mpi("run"), "NameTaken", "ServiceAccount run-launcher already exists")
     assert await jobs.pods("run") == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from e2e.harness.client import Api, Object, eventually
-from e2e.harness.jobs import METRIC, NO_SCHEDULER, Namespace, job, typical
+from e2e.harness.jobs import NO_SCHEDULER, Namespace, elastic, typical
 from e2e.support import marks
 
 pytestmark = [marks.bare, pytest.mark.usefixtures("operator")]
@@ -36,12 +36,6 @@ CONTENT: dict[str, Object] = {
 }
 
 
-def elastic() -> Object:
-    body = job("far", Worker=2)
-    body["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [METRIC]}
-    return body
-
-
 NEEDED = {
     "PyTorchJob": {"pods": "far-worker-0", "services": "far-worker-0", "horizontalpodautoscalers": "far"},
     "MPIJob": {
@@ -64,7 +58,7 @@ async def elsewhere(api: Api) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("kind", NEEDED)
 async def test_a_uid_from_another_namespace_is_no_owner(jobs: Namespace, elsewhere: str, kind: str) -> None:
-    body: dict[str, Any] = elastic() if kind == "PyTorchJob" else typical("far", kind)
+    body: dict[str, Any] = elastic("far") if kind == "PyTorchJob" else typical("far", kind)
     body["spec"]["runPolicy"]["suspend"] = True
     uid = (await jobs.api.create(jobs.jobs(kind), body))["metadata"]["uid"]
     labels = {"app": "far", "training.kubeflow.org/job-name": "far"}

@@ -60,11 +60,15 @@ def confined(cluster: Cluster) -> Iterator[Cluster]:
     cluster.send("delete", *added, options=["--ignore-not-found"])
 
 
-async def test_only_the_operator_s_account_may_have_it(confined: Cluster, jobs: Namespace) -> None:
+async def enforced(confined: Cluster, jobs: Namespace) -> None:
     async def rejected() -> bool:
         return POLICY in admitted(confined, jobs.name, "default")
 
     await eventually(rejected, "the policy is in force")
+
+
+async def test_only_the_operator_s_account_may_have_it(confined: Cluster, jobs: Namespace) -> None:
+    await enforced(confined, jobs)
     assert admitted(confined, NAMESPACE, ACCOUNT) == ""
     # Neither another account of the operator's namespace nor one of the same name elsewhere.
     assert POLICY in admitted(confined, NAMESPACE, "default")
@@ -77,19 +81,11 @@ async def test_only_the_operator_s_account_may_have_it(confined: Cluster, jobs: 
 async def test_a_job_that_asks_for_it_says_that_it_may_not(
     confined: Cluster, jobs: Namespace, operator: Operator
 ) -> None:
-    async def rejected() -> bool:
-        return POLICY in admitted(confined, jobs.name, "default")
-
-    await eventually(rejected, "the policy is in force")
+    await enforced(confined, jobs)
     body = job("urgent", "JAXJob", Worker=1)
     body["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["priorityClassName"] = ACCOUNT
     await jobs.create(body)
-
-    async def told() -> bool:
-        status = (await jobs.api.call("GET", f"{jobs.jobs('JAXJob')}/urgent")).get("status", {})
-        return POLICY in status.get("waiting", {}).get("message", "")
-
-    await eventually(told, "the job says why it waits")
+    await jobs.waits(body, "InvalidTemplate", POLICY)
     assert await jobs.pods("urgent") == []
 
 

@@ -17,7 +17,7 @@ from e2e.bench.hostile.scenes import Cost, scene
 from e2e.harness.bare import bare
 from e2e.harness.client import Api, connect, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.jobs import Namespace
+from e2e.harness.jobs import Namespace, job
 from e2e.support import marks
 
 from training_api.constants import MOST_REPLICAS
@@ -88,13 +88,7 @@ async def test_large_jobs_without_room_for_a_pod_wait(own_cluster: Cluster, own_
         hostile, jobs = await stage.namespace(), 5
         attack = partial(many_without_room, jobs=jobs, workers=100_000)
         assert_harmless(await stage.under(attack, hostile, lags=LAGS))
-
-        async def told() -> bool:
-            path = f"{hostile.jobs('PyTorchJob')}/full-0"
-            status = (await own_api.call("GET", path)).get("status") or {}
-            return bool(status.get("waiting", {}).get("reason") == "Quota")
-
-        await eventually(told, "the status says why nothing runs", 120)
+        await hostile.waits(job("full-0"), "Quota", limit=120)
         assert await number(own_api, SERVICES.path(hostile.name)) <= jobs * FIRST_AT_ONCE
         assert await number(own_api, PODS.path(hostile.name)) == 0
 

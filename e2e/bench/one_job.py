@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import json
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from pathlib import Path
 import uvloop
 from e2e.harness.client import Api, connect, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import told
 from e2e.harness.floor import AT_ONCE, Objects, fast_client, made_in
 from e2e.harness.jobs import Namespace, job
 from e2e.harness.operator import running_operator
@@ -164,25 +163,20 @@ async def _measure(cluster: Cluster, replicas: int, count: int) -> list[Round]:
             return [await bench.round(objects) for _ in range(count)]
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print; the exit status tells only whether the measurement could be made."""
     parser = argparse.ArgumentParser(prog="python -m e2e.bench.one_job", description=__doc__)
     parser.add_argument("--replicas", type=int, default=1000, help="one master, the rest workers (default: 1000)")
     parser.add_argument("--rounds", type=int, default=3, help="of which the median is shown (default: 3)")
     parser.add_argument("--json", action="store_true", help="print the figures of every round as JSON")
     arguments = parser.parse_args()
-    try:
-        with provide("bare") as cluster:
-            rounds = uvloop.run(_measure(cluster, arguments.replicas, arguments.rounds))
-    except HarnessError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 2
+    with told("bench"), provide("bare") as cluster:
+        rounds = uvloop.run(_measure(cluster, arguments.replicas, arguments.rounds))
     if arguments.json:
         print(json.dumps({"replicas": arguments.replicas, "rounds": [asdict(each) for each in rounds]}, indent=1))
     else:
         print(_table(arguments.replicas, rounds))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -21,7 +20,7 @@ from e2e.bench.many.clean import empty, new_namespace
 from e2e.bench.many.stage import Stage
 from e2e.harness.client import Api, connect, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import told
 from e2e.harness.floor import fast_client
 from e2e.harness.jobs import job
 from e2e.harness.operator import Operator, running_operator
@@ -104,25 +103,20 @@ def table(found: dict[int, Requests]) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print; the exit status tells only whether the measurement could be made."""
     parser = argparse.ArgumentParser(prog="python -m e2e.bench.requests", description=__doc__)
     parser.add_argument("--replicas", type=int, nargs="+", default=[*SIZES], help="sizes of jobs (default: 4 300)")
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
     arguments = parser.parse_args()
-    try:
-        with provide("bare") as cluster:
-            found = uvloop.run(measure(cluster, arguments.replicas))
-    except HarnessError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 2
+    with told("bench"), provide("bare") as cluster:
+        found = uvloop.run(measure(cluster, arguments.replicas))
     if arguments.json:
         named = {size: {" ".join(what): count for what, count in each.items()} for size, each in found.items()}
         print(json.dumps(named, indent=1))
     else:
         print(table(found))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

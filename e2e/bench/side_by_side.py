@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from e2e.bench.many.clean import empty, new_namespace
 from e2e.bench.many.stage import Stage
 from e2e.harness.client import Api, connect
 from e2e.harness.cluster import Cluster
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import told
 from e2e.harness.floor import fast_client
 from e2e.harness.jobs import job
 from e2e.harness.operator import running_operator
@@ -84,17 +83,13 @@ async def compare(cluster: Cluster, jobs: int) -> list[Figures]:
             return [await measure(cluster, api, Path(folder), jobs, processes=each) for each in (1, 2)]
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print; the exit status tells only whether the measurement could be made."""
     parser = argparse.ArgumentParser(prog="python -m e2e.bench.side_by_side", description=__doc__)
     parser.add_argument("--jobs", type=int, default=1000, help="half of them in each namespace (default: 1000)")
     given = parser.parse_args()
-    try:
-        with provide("bare") as cluster:
-            found = uvloop.run(compare(cluster, given.jobs))
-    except HarnessError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 2
+    with told("bench"), provide("bare") as cluster:
+        found = uvloop.run(compare(cluster, given.jobs))
     print(
         "| processes | all pods exist | lag of Running, Succeeded | CPU of each | peak memory of each |",
         "|---" * 5 + "|",
@@ -104,8 +99,7 @@ def main() -> int:
         lags = ", ".join(f"{lag:.1f} s" for lag in each.lags_s)
         used, memory = (" + ".join(f"{value:.1f}" for value in values) for values in (each.cpu_s, each.peak_mb))
         print(f"| {number} | {each.placed_s:.1f} s | {lags} | {used} s | {memory} MB |")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,7 +21,7 @@ from e2e.harness.processes import Child
 from e2e.harness.startup import wait_until
 from e2e.integrations.kueue.controller import MPI_AS_V2BETA1, running_kueue
 from e2e.integrations.kueue.queues import Queue
-from e2e.integrations.test_gang import VOLCANO, VOLCANO_API, Stage, definition
+from e2e.integrations.test_gang import VOLCANO, VOLCANO_API, Stage, definition, job
 from e2e.migration.page.pictures import NEEDED
 from e2e.support import marks
 
@@ -45,8 +45,9 @@ async def make(cluster: Cluster) -> None:
     """A gang whose PodGroup is pending, and three jobs of 2 in a queue with room for one."""
     async with connect(cluster.kubeconfig) as api:
         stage = Stage(api, "default", VOLCANO_API)
-        await stage.create("JAXJob", "gang")
-        await stage.set_phase("gang", "Pending")
+        gang = job("JAXJob", "gang")
+        await stage.create(gang)
+        await stage.set_group("gang", "Pending")
         queue = Queue(api, "queued", "PyTorchJob")
         await queue.open(a=2)
         await queue.submit("first")
@@ -55,12 +56,7 @@ async def make(cluster: Cluster) -> None:
         await eventually(partial(rejected, queue, "second"), "Kueue says why the second job is not admitted", 60.0)
         await queue.submit("third")
         await queue.workload("third")
-
-        async def waits() -> bool:
-            status = (await stage.job("JAXJob", "gang")).get("status", {})
-            return "is Pending" in status.get("waiting", {}).get("message", "")
-
-        await eventually(waits, "the job says that its gang waits", 60.0)
+        await stage.waits(gang, "GangPending", "is Pending", 60.0)
 
 
 @pytest.fixture(scope="module")

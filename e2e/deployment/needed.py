@@ -13,7 +13,7 @@ from e2e.deployment.installation import DEPLOY, LEASE
 from e2e.harness.bare import AUDIT_LOG, AUDITED
 from e2e.harness.client import Api, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.jobs import METRIC, Namespace, job, typical
+from e2e.harness.jobs import Namespace, elastic, job, typical
 
 NAMESPACE = "kubeflow"
 """Of the installation."""
@@ -95,9 +95,7 @@ async def begin(jobs: Namespace, name: str) -> None:
 
 async def ask_for_everything(jobs: Namespace, name: str) -> None:
     """Let the operator need each of its rules: to end the job that runs, for an elastic one, for MPI, and to lead."""
-    elastic = job(f"{name}-elastic", Worker=2)
-    elastic["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [METRIC]}
-    await jobs.create(elastic)
+    await jobs.create(elastic(f"{name}-elastic"))
     await jobs.create(typical(f"{name}-mpi", "MPIJob"))
     await jobs.set_phase(name, "Succeeded")
     await jobs.api.delete(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{LEASE}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,9 @@ import pytest
 from e2e.deployment.installation import DEPLOY, Right, account_kubeconfig, asked, granted, render
 from e2e.deployment.needed import ASKING, RULES, Rule, ask_for_everything, begin, rejections, without
 from e2e.harness.bare import bare
-from e2e.harness.client import connect, eventually
+from e2e.harness.client import Api, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.jobs import METRIC, PLURALS, Namespace, job, typical
+from e2e.harness.jobs import PLURALS, Namespace, elastic, job, typical
 from e2e.harness.operator import Operator, running_operator
 from e2e.support import marks
 
@@ -46,9 +46,8 @@ def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture
-async def jobs(cluster: Cluster) -> AsyncIterator[Namespace]:
-    async with connect(cluster.kubeconfig) as api:
-        yield Namespace(api, "default")
+def jobs(api: Api) -> Namespace:
+    return Namespace(api, "default")
 
 
 async def test_every_right_is_used_and_no_other_one_is_missing(
@@ -92,9 +91,8 @@ def cleaned_up(body: dict[str, Any]) -> dict[str, Any]:
 
 async def scale_what_can_be(jobs: Namespace) -> None:
     """Change autoscaler, host list and role of running jobs; end the first, so that its autoscaler goes."""
-    elastic = job("elastic", Worker=2)
-    elastic["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [METRIC]}
-    for body in (elastic, typical("hosts", "MPIJob")):
+    scaled = elastic("elastic")
+    for body in (scaled, typical("hosts", "MPIJob")):
         await jobs.create(body)
         await jobs.pods_reach(body["metadata"]["name"], 2)
     await jobs.api.patch(f"{jobs.jobs('PyTorchJob')}/elastic", {"spec": {"elasticPolicy": {"maxReplicas": 4}}})
@@ -109,7 +107,7 @@ async def scale_what_can_be(jobs: Namespace) -> None:
 
     await eventually(grown, "the autoscaler follows the job")
     await jobs.set_phase("elastic", "Succeeded")
-    await jobs.condition(elastic, "Succeeded")
+    await jobs.condition(scaled, "Succeeded")
 
 
 async def take_names(jobs: Namespace) -> None:
@@ -134,9 +132,7 @@ async def take_names(jobs: Namespace) -> None:
     spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}, "maxReplicas": 2}
     hpa = {"metadata": {"name": "scaled"}, "spec": spec}
     await jobs.api.create(f"/apis/autoscaling/v2/namespaces/{jobs.name}/horizontalpodautoscalers", hpa)
-    elastic = job("scaled", Worker=1)
-    elastic["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [METRIC]}
-    await jobs.create(elastic)
+    await jobs.create(elastic("scaled", workers=1))
 
 
 async def fail_twice(jobs: Namespace) -> None:

@@ -80,12 +80,17 @@ class Player:
         **query: str,
     ) -> Answer:
         """Send a request that does not belong to what is compared."""
-        return await self._call(method, path, query, body, content_type=content_type, accept=accept)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content-Type": content_type, "Accept": accept}
+        async with self._session.request(method, self._url(path), params=query, data=data, headers=headers) as response:
+            # Several may stand in one header.
+            warnings = tuple(each for line in response.headers.getall("Warning", ()) for each in _NEXT.split(line))
+            return Answer(response.status, await _content(response), warnings)
 
     async def until(self, path: str, holds: Callable[[Answer], bool]) -> Answer:
         """Ask for `path` until the answer is as wanted; nothing is written down."""
         async with asyncio.timeout(PATIENCE):
-            while not holds(answer := await self._call("GET", path, {})):  # noqa: ASYNC110  # a server is asked
+            while not holds(answer := await self.quietly("GET", path)):  # noqa: ASYNC110  # a server is asked
                 await asyncio.sleep(0.02)
         return answer
 
@@ -104,34 +109,27 @@ class Player:
             self.transcript.append(self.plain(note))
             yield Events(response, self)
 
+    async def rejected_watch(self, path: str, **query: str) -> None:
+        """Ask for a watch of which nothing is taken."""
+        async with self.watch(path, **query):
+            pass
+
+    async def note_names(self, what: str, path: str, **query: str) -> None:
+        """Write down which objects a list has."""
+        found = await self.quietly("GET", path, **query)
+        self.note(what, [item["metadata"]["name"] for item in found.body["items"]])
+
     def note(self, what: str, value: Any) -> None:
         """Write down something that the case found out."""
         self.transcript.append(self.plain({"note": what, "value": value}))
 
     async def _record(self, method: str, path: str, query: Json, body: Any = None, **types: str) -> Answer:
-        answer = await self._call(method, path, query, body, **types)
+        answer = await self.quietly(method, path, body, **types, **query)
         note = {"request": f"{method} {path} {_shown(query)}".strip(), "status": answer.status, "answer": answer.body}
         if answer.warnings:
             note["warnings"] = list(answer.warnings)
         self.transcript.append(self.plain(note))
         return answer
-
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        query: Json,
-        body: Any = None,
-        *,
-        content_type: str = "application/json",
-        accept: str = "application/json",
-    ) -> Answer:
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        headers = {"Content-Type": content_type, "Accept": accept}
-        async with self._session.request(method, self._url(path), params=query, data=data, headers=headers) as response:
-            # Several may stand in one header.
-            warnings = tuple(each for line in response.headers.getall("Warning", ()) for each in _NEXT.split(line))
-            return Answer(response.status, await _content(response), warnings)
 
     def _url(self, path: str) -> str:
         if path.startswith("/"):

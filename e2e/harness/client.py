@@ -84,6 +84,14 @@ class Api:
             if error.status != 404:
                 raise
 
+    async def gone(self, path: str) -> None:
+        """Wait until there is nothing at `path`."""
+
+        async def absent() -> bool:
+            return await self.get(path) is None
+
+        await eventually(absent, f"the end of {path}")
+
     async def watch(self, path: str, version: str = "") -> AsyncIterator[Object]:
         """Events of a collection after `version`, or first one for each object there is, until the server ends it."""
         async with self._answer("GET", f"{path}?watch=1&resourceVersion={version}", None) as answer:

@@ -43,6 +43,13 @@ def typical(name: str, kind: str, workers: int = 1) -> Object:
     return job(name, kind, **replicas)
 
 
+def elastic(name: str, workers: int = 2) -> Object:
+    """A PyTorchJob that an autoscaler scales, to three workers at most."""
+    body = job(name, Worker=workers)
+    body["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [METRIC]}
+    return body
+
+
 def master_pod(name: str, kind: str) -> str:
     """The name of the pod that has the role of the master."""
     return f"{name}-launcher" if kind == "MPIJob" else f"{name}-{lead(kind).lower()}-0"
@@ -60,6 +67,10 @@ class Namespace:
         """Path of the jobs of a kind."""
         return f"/apis/kubeflow.org/v1/namespaces/{self.name}/{EVERY_KIND[kind].plural}"
 
+    def path(self, body: Object) -> str:
+        """Path of a job."""
+        return f"{self.jobs(body['kind'])}/{body['metadata']['name']}"
+
     async def create(self, body: Object) -> None:
         """Create a job."""
         await self.api.create(self.jobs(body["kind"]), body)
@@ -70,27 +81,38 @@ class Namespace:
         found = (await self.api.call("GET", path))["items"]
         return [pod for pod in found if leaving or "deletionTimestamp" not in pod["metadata"]]
 
-    async def pods_reach(self, job_name: str, count: int, limit: float = 30.0) -> None:
-        """Wait until the job has exactly `count` pods."""
+    async def pods_reach(self, job_name: str, count: int, limit: float = 30.0) -> list[Object]:
+        """The pods of a job, once it has exactly `count`."""
 
-        async def reached() -> bool:
-            return len(await self.pods(job_name)) == count
+        async def reached() -> tuple[list[Object]] | None:
+            pods = await self.pods(job_name)
+            return (pods,) if len(pods) == count else None
 
-        await eventually(reached, f"{count} pods of {job_name}", limit)
+        (found,) = await eventually(reached, f"{count} pods of {job_name}", limit)
+        return found
+
+    async def placed(self, body: Object, limit: float = 30.0) -> list[Object]:
+        """The pods of a job, once it has all of them."""
+        replicas = body["spec"][REPLICAS[body["kind"]]].values()
+        return await self.pods_reach(body["metadata"]["name"], sum(spec["replicas"] for spec in replicas), limit)
 
     async def set_phase(self, job_name: str, phase: str) -> None:
-        """Move all pods of a job to a phase, as a node would; one that decides the job may end the others."""
+        """Move all pods of a job to a phase."""
+        await self.set_status(job_name, {"phase": phase})
+
+    async def set_status(self, job_name: str, status: Object) -> None:
+        """Write the status of all pods of a job, as a node would; one that decides the job may end the others."""
         for pod in await self.pods(job_name):
             path = f"{self._core}/pods/{pod['metadata']['name']}/status"
             try:
-                await self.api.patch(path, {"status": {"phase": phase}})
+                await self.api.patch(path, {"status": status})
             except ApiError as error:
                 if error.status != 404:
                     raise
 
     async def condition(self, body: Object, type_: str, limit: float = 30.0) -> dict[str, Any]:
         """Wait until a condition of the job is True, and return it."""
-        path = f"{self.jobs(body['kind'])}/{body['metadata']['name']}"
+        path = self.path(body)
 
         async def found() -> dict[str, Any] | None:
             status = (await self.api.call("GET", path)).get("status", {})
@@ -98,12 +120,22 @@ class Namespace:
 
         return await eventually(found, f"condition {type_} of {path}", limit)
 
+    async def waits(self, body: Object, reason: str | None, text: str = "", limit: float = 30.0) -> Object:
+        """`status.waiting` of a job, once it has this reason, or none, and `text` is in its message."""
+        path = self.path(body)
+
+        async def found() -> tuple[Object] | None:
+            waiting = (await self.api.call("GET", path)).get("status", {}).get("waiting", {})
+            return (waiting,) if waiting.get("reason") == reason and text in waiting.get("message", "") else None
+
+        (waiting,) = await eventually(found, f"status.waiting.reason {reason} with {text!r} of {path}", limit)
+        return waiting
+
     async def run_to_success(self, body: Object) -> None:
         """Create a job, play its node, and see it succeed: the operator does its work."""
         name = body["metadata"]["name"]
-        replicas = body["spec"][REPLICAS[body["kind"]]].values()
         await self.create(body)
-        await self.pods_reach(name, sum(spec["replicas"] for spec in replicas))
+        await self.placed(body)
         await self.set_phase(name, "Running")
         await self.condition(body, "Running")
         await self.set_phase(name, "Succeeded")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS
+from e2e.harness.jobs import CONTAINERS, REPLICAS, Namespace
 from e2e.harness.operator import Operator, running_operator
 from e2e.support.paths import ROOT
 
@@ -72,86 +72,39 @@ def definition(file: Path) -> Object:
 async def defined(api: Api, crd: Object) -> AsyncIterator[None]:
     """The API server has these PodGroups."""
     path = f"{CRDS}/{crd['metadata']['name']}"
-
-    async def gone() -> bool:
-        return await api.get(path) is None
-
     await api.create(CRDS, crd)
     try:
         yield
     finally:
         await api.delete(path)
-        await eventually(gone, f"{path} is gone")
+        await api.gone(path)
 
 
-class Stage:
+class Stage(Namespace):
     """One namespace with jobs, and PodGroups of one scheduler."""
 
     def __init__(self, api: Api, namespace: str, groups: str) -> None:
-        self._api = api
+        super().__init__(api, namespace)
         self._groups = f"{groups}/namespaces/{namespace}/podgroups"
-        self._pods = f"/api/v1/namespaces/{namespace}/pods"
-        self._jobs = f"/apis/kubeflow.org/v1/namespaces/{namespace}"
 
-    def path(self, kind: str, name: str) -> str:
-        return f"{self._jobs}/{PLURALS[kind]}/{name}"
+    async def job(self, body: Object) -> Object:
+        """The job as it is now."""
+        return await self.api.call("GET", self.path(body))
 
-    async def create(self, kind: str, name: str, **run_policy: object) -> None:
-        await self._api.create(f"{self._jobs}/{PLURALS[kind]}", job(kind, name, **run_policy))
-
-    async def job(self, kind: str, name: str) -> Object:
-        return await self._api.call("GET", self.path(kind, name))
-
-    async def patch(self, kind: str, name: str, patch: Object) -> Object:
-        return await self._api.patch(self.path(kind, name), patch)
+    async def patch(self, body: Object, run_policy: Object) -> Object:
+        return await self.api.patch(self.path(body), {"spec": {"runPolicy": run_policy}})
 
     async def group(self, name: str) -> Object:
         """The PodGroup, once it is there."""
-        return await eventually(lambda: self._api.get(f"{self._groups}/{name}"), f"a PodGroup {name}")
+        return await eventually(lambda: self.api.get(f"{self._groups}/{name}"), f"a PodGroup {name}")
 
     async def no_group(self, name: str) -> None:
-        async def gone() -> bool:
-            return await self._api.get(f"{self._groups}/{name}") is None
+        await self.api.gone(f"{self._groups}/{name}")
 
-        await eventually(gone, f"no PodGroup {name}")
-
-    async def set_phase(self, name: str, phase: str) -> None:
+    async def set_group(self, name: str, phase: str) -> None:
         """What Volcano does: it writes the whole object, status included."""
         group = await self.group(name)
-        await self._api.call("PUT", f"{self._groups}/{name}", {**group, "status": {"phase": phase}})
-
-    async def pods(self, name: str) -> list[Object]:
-        """The pods of a job by name."""
-        path = f"{self._pods}?labelSelector=training.kubeflow.org/job-name={name}"
-        found: list[Object] = (await self._api.call("GET", path))["items"]
-        return found
-
-    async def pods_reach(self, name: str, count: int) -> list[Object]:
-        async def reached() -> tuple[list[Object]] | None:
-            pods = await self.pods(name)
-            return (pods,) if len(pods) == count else None
-
-        (found,) = await eventually(reached, f"{count} pods of {name}")
-        return found
-
-    async def set_pods(self, name: str, phase: str) -> None:
-        for pod in await self.pods(name):
-            await self._api.patch(f"{self._pods}/{pod['metadata']['name']}/status", {"status": {"phase": phase}})
-
-    async def waits(self, kind: str, name: str, reason: str | None) -> None:
-        """Wait until the job waits for this reason, or for none."""
-
-        async def found() -> bool:
-            return bool((await self.job(kind, name)).get("status", {}).get("waiting", {}).get("reason") == reason)
-
-        await eventually(found, f"status.waiting.reason {reason} of {name}")
-
-    async def condition(self, kind: str, name: str, condition: str) -> None:
-        async def found() -> bool:
-            conditions = (await self.job(kind, name)).get("status", {}).get("conditions", ())
-            return any((each["type"], each["status"]) == (condition, "True") for each in conditions)
-
-        await eventually(found, f"condition {condition} of {name}")
+        await self.api.call("PUT", f"{self._groups}/{name}", {**group, "status": {"phase": phase}})
 
 
 @pytest.mark.shows("E-120", "E-121", "E-122", "E-123", "E-124", "E-125", "E-126", "E-127", "E-128", "E-129", "E-130")
@@ -161,58 +114,60 @@ async def test_volcano_from_an_absent_api_to_the_end_of_every_kind(
 ) -> None:
     stage = Stage(api, namespace, VOLCANO_API)
     with running_operator(cluster.kubeconfig, tmp_path / "operator.log", "--gang-scheduler-name=Volcano") as operator:
-        await asyncio.gather(*(stage.create(kind, kind.lower()) for kind in KINDS))
-        await asyncio.gather(*(stage.waits(kind, kind.lower(), "ApiMissing") for kind in KINDS))
+        bodies = [job(kind, kind.lower()) for kind in KINDS]
+        await asyncio.gather(*map(stage.create, bodies))
+        await asyncio.gather(*(stage.waits(body, "ApiMissing") for body in bodies))
         async with defined(api, definition(VOLCANO)):
-            await asyncio.gather(*(_life_with_volcano(stage, kind, kind.lower()) for kind in KINDS))
+            await asyncio.gather(*(_life_with_volcano(stage, body) for body in bodies))
             await _policy_that_changes(stage)
             await _lost_and_deleted(stage, api)
         assert "Traceback" not in operator.child.output()
 
 
-async def _life_with_volcano(stage: Stage, kind: str, name: str) -> None:
+async def _life_with_volcano(stage: Stage, body: Object) -> None:
+    kind, name = body["kind"], body["metadata"]["name"]
     members, resources = COMPUTED[kind]
-    group = await stage.group(name)
-    body = await stage.job(kind, name)
-    owner = {"apiVersion": "kubeflow.org/v1", "kind": kind, "name": name, "uid": body["metadata"]["uid"]}
+    group, uid = await stage.group(name), (await stage.job(body))["metadata"]["uid"]
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": kind, "name": name, "uid": uid}
     assert group["metadata"]["ownerReferences"] == [{**owner, "controller": True, "blockOwnerDeletion": True}]
     assert (group["metadata"]["annotations"], group["metadata"].get("labels")) == ({"team": "a"}, None)
     assert group["spec"] == {"minMember": members, "queue": "default", "minResources": resources}
 
-    await stage.waits(kind, name, "GangPending")
-    assert (await stage.pods(name), "startTime" in (await stage.job(kind, name))["status"]) == ([], False)
-    await stage.set_phase(name, "Inqueue")
+    await stage.waits(body, "GangPending")
+    assert (await stage.pods(name), "startTime" in (await stage.job(body))["status"]) == ([], False)
+    await stage.set_group(name, "Inqueue")
     for pod in await stage.pods_reach(name, members):
         annotations, replica_type = pod["metadata"]["annotations"], "training.kubeflow.org/replica-type"
         assert annotations["scheduling.k8s.io/group-name"] == name
         assert annotations["volcano.sh/task-spec"] == pod["metadata"]["labels"][replica_type]
         assert pod["spec"]["schedulerName"] == "volcano"
 
-    await stage.set_phase(name, "Running")
+    await stage.set_group(name, "Running")
     version = (await stage.group(name))["metadata"]["resourceVersion"]
-    await stage.set_pods(name, "Running")
-    await stage.condition(kind, name, "Running")
-    generation = (await stage.patch(kind, name, {"spec": {"runPolicy": {"backoffLimit": 9}}}))["metadata"]["generation"]
+    await stage.set_phase(name, "Running")
+    await stage.condition(body, "Running")
+    generation = (await stage.patch(body, {"backoffLimit": 9}))["metadata"]["generation"]
 
     async def looked_at() -> bool:
-        return bool((await stage.job(kind, name))["status"]["observedGeneration"] == generation)
+        return bool((await stage.job(body))["status"]["observedGeneration"] == generation)
 
     await eventually(looked_at, f"generation {generation} of {name} to be observed")
     assert (await stage.group(name))["metadata"]["resourceVersion"] == version, "written without a change"
 
-    await stage.set_pods(name, "Succeeded")
-    await stage.condition(kind, name, "Succeeded")
+    await stage.set_phase(name, "Succeeded")
+    await stage.condition(body, "Succeeded")
     await stage.no_group(name)
 
 
 async def _policy_that_changes(stage: Stage) -> None:
-    await stage.create("JAXJob", "policy", schedulingPolicy=POLICY)
+    body = job("JAXJob", "policy", schedulingPolicy=POLICY)
+    await stage.create(body)
     resources = {"cpu": "4", "memory": "1Gi"}
     expected = {"minMember": 2, "queue": "research", "priorityClassName": "high", "minResources": resources}
     assert (await stage.group("policy"))["spec"] == expected
-    await stage.set_phase("policy", "Pending")
-    lower = {"schedulingPolicy": {"minAvailable": 1, "priorityClass": None, "minResources": {"memory": None}}}
-    await stage.patch("JAXJob", "policy", {"spec": {"runPolicy": lower}})
+    await stage.set_group("policy", "Pending")
+    lower = {"minAvailable": 1, "priorityClass": None, "minResources": {"memory": None}}
+    await stage.patch(body, {"schedulingPolicy": lower})
 
     async def follows() -> Object | None:
         group = await stage.group("policy")
@@ -224,10 +179,11 @@ async def _policy_that_changes(stage: Stage) -> None:
 
 
 async def _lost_and_deleted(stage: Stage, api: Api) -> None:
-    await stage.create("JAXJob", "lost")
-    await stage.set_phase("lost", "Inqueue")
-    pods = await stage.pods_reach("lost", 3)
-    await stage.set_phase("lost", "Pending")
+    body = job("JAXJob", "lost")
+    await stage.create(body)
+    await stage.set_group("lost", "Inqueue")
+    pods = await stage.placed(body)
+    await stage.set_group("lost", "Pending")
     first, group = pods[0]["metadata"], (await stage.group("lost"))["metadata"]
     await api.delete(f"/api/v1/namespaces/{first['namespace']}/pods/{first['name']}")
     await api.delete(f"{VOLCANO_API}/namespaces/{first['namespace']}/podgroups/lost")
@@ -242,7 +198,7 @@ async def _lost_and_deleted(stage: Stage, api: Api) -> None:
         return bool((await stage.group("lost"))["metadata"]["uid"] != group["uid"])
 
     await eventually(made_again, "the deleted PodGroup to be made again")
-    await stage.patch("JAXJob", "lost", {"spec": {"runPolicy": {"suspend": True}}})
+    await stage.patch(body, {"suspend": True})
     await stage.no_group("lost")
     await stage.pods_reach("lost", 0)
 
@@ -260,7 +216,8 @@ async def test_scheduler_plugins_with_every_kind(coscheduling: Operator, api: Ap
     stage = Stage(api, namespace, COSCHEDULING_API)
 
     async def life(kind: str, name: str) -> None:
-        await stage.create(kind, name)
+        body = job(kind, name)
+        await stage.create(body)
         members, resources = COMPUTED[kind]
         assert (await stage.group(name))["spec"] == {"minMember": members, "minResources": resources}
         for pod in await stage.pods_reach(name, members):
@@ -268,15 +225,15 @@ async def test_scheduler_plugins_with_every_kind(coscheduling: Operator, api: Ap
             assert pod["spec"]["schedulerName"] == COSCHEDULER
         path = f"{COSCHEDULING_API}/namespaces/{namespace}/podgroups/{name}/status"
         version = (await api.patch(path, {"status": {"phase": "Running"}}))["metadata"]["resourceVersion"]
-        await stage.set_pods(name, "Running")
-        await stage.condition(kind, name, "Running")
+        await stage.set_phase(name, "Running")
+        await stage.condition(body, "Running")
         assert (await stage.group(name))["metadata"]["resourceVersion"] == version
-        await stage.set_pods(name, "Succeeded")
-        await stage.condition(kind, name, "Succeeded")
+        await stage.set_phase(name, "Succeeded")
+        await stage.condition(body, "Succeeded")
         await stage.no_group(name)
 
     await asyncio.gather(*(life(kind, kind.lower()) for kind in KINDS))
-    await stage.create("JAXJob", "policy", schedulingPolicy=POLICY)
+    await stage.create(job("JAXJob", "policy", schedulingPolicy=POLICY))
     expected = {"minMember": 2, "scheduleTimeoutSeconds": 30, "minResources": {"cpu": "4", "memory": "1Gi"}}
     assert (await stage.group("policy"))["spec"] == expected
     assert "Traceback" not in coscheduling.child.output()

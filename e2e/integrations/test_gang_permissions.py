@@ -51,50 +51,48 @@ async def test_gangs_opted_out_elastic_restarted_over_with_no_more_rights_than_n
     limited: Path, api: Api, namespace: str, tmp_path: Path
 ) -> None:
     stage = Stage(api, namespace, VOLCANO_API)
-    jobs = f"/apis/kubeflow.org/v1/namespaces/{namespace}"
     elastic = job("PyTorchJob", "elastic")
     elastic["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 4}
     del elastic["spec"]["pytorchReplicaSpecs"]["Master"]
     elastic["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 3
-    opted_out = job("JAXJob", "opted-out")
+    opted_out, waiting = job("JAXJob", "opted-out"), job("JAXJob", "waiting")
     opted_out["metadata"]["annotations"] = {"extension.training.kubeflow.org/gang-scheduling": "false"}
     async with defined(api, definition(VOLCANO)):
         with running_operator(limited, tmp_path / "first.log", *FLAGS):
-            await api.create(f"{jobs}/pytorchjobs", elastic)
-            await api.create(f"{jobs}/jaxjobs", opted_out)
-            await stage.create("JAXJob", "waiting")
+            for body in (elastic, opted_out, waiting):
+                await stage.create(body)
             for pod in await stage.pods_reach("opted-out", 3):
                 assert (pod["spec"]["schedulerName"], pod["metadata"].get("annotations")) == ("default-scheduler", None)
             group = await stage.group("elastic")
             assert (group["spec"]["minMember"], group["spec"]["minResources"]) == (1, {"cpu": "1", "memory": "2Gi"})
-            await stage.waits("JAXJob", "waiting", "GangPending")
-            await stage.set_phase("elastic", "Inqueue")
+            await stage.waits(waiting, "GangPending")
+            await stage.set_group("elastic", "Inqueue")
             await stage.pods_reach("elastic", 3)
         # While no operator watches, one gang is let in, and the other one's PodGroup is deleted.
         version = (await stage.group("elastic"))["metadata"]["resourceVersion"]
-        await stage.set_phase("waiting", "Inqueue")
+        await stage.set_group("waiting", "Inqueue")
         await api.delete(f"{VOLCANO_API}/namespaces/{namespace}/podgroups/elastic")
         with running_operator(limited, tmp_path / "second.log", *FLAGS) as operator:
             await stage.pods_reach("waiting", 3)
             assert (await stage.group("elastic"))["metadata"]["resourceVersion"] != version
             await stage.pods_reach("elastic", 3)
-            await _follows_and_ends(stage)
+            await _follows_and_ends(stage, waiting)
             assert await api.get(f"{VOLCANO_API}/namespaces/{namespace}/podgroups/opted-out") is None
             assert "is forbidden: User" not in operator.child.output()
             assert "Traceback" not in operator.child.output()
 
 
-async def _follows_and_ends(stage: Stage) -> None:
+async def _follows_and_ends(stage: Stage, waiting: Object) -> None:
     """The PodGroup is patched with the policy, and deleted at the end."""
-    await stage.patch("JAXJob", "waiting", {"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": 2}}}})
+    await stage.patch(waiting, {"schedulingPolicy": {"minAvailable": 2}})
 
     async def follows() -> bool:
         return bool((await stage.group("waiting"))["spec"]["minMember"] == 2)
 
     await eventually(follows, "the PodGroup to follow the policy")
-    await stage.set_pods("waiting", "Running")
-    await stage.set_pods("waiting", "Succeeded")
-    await stage.condition("JAXJob", "waiting", "Succeeded")
+    await stage.set_phase("waiting", "Running")
+    await stage.set_phase("waiting", "Succeeded")
+    await stage.condition(waiting, "Succeeded")
     await stage.no_group("waiting")
 
 
@@ -109,8 +107,8 @@ async def test_schedulers_without_pod_groups_of_ours_get_pods_as_the_user_wrote_
     body["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["metadata"] = {"labels": labels, "annotations": YUNIKORN}
     async with defined(api, definition(VOLCANO)):
         with running_operator(cluster.kubeconfig, tmp_path / "operator.log", *flags):
-            await api.create(f"/apis/kubeflow.org/v1/namespaces/{namespace}/jaxjobs", body)
-            for pod in await stage.pods_reach("other", 3):
+            await stage.create(body)
+            for pod in await stage.placed(body):
                 assert pod["spec"]["schedulerName"] == scheduler
                 assert labels.items() <= pod["metadata"]["labels"].items()
                 assert pod["metadata"]["annotations"] == YUNIKORN

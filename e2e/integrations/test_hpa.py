@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 from e2e.harness.bare import bare
-from e2e.harness.client import Api, Object, connect, eventually
+from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.jobs import Namespace, job
+from e2e.harness.jobs import METRIC, Namespace, elastic, job
 from e2e.harness.metrics_server import API, MetricsServer
 from e2e.harness.operator import running_operator
 from e2e.support import marks
@@ -25,7 +25,6 @@ READY = {
     "startTime": LONG_AGO,
     "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": LONG_AGO}],
 }
-CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
 
 
 @pytest.fixture(scope="module")
@@ -48,23 +47,20 @@ def cluster(metrics: MetricsServer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-async def jobs(cluster: Cluster) -> AsyncIterator[Namespace]:
-    async with connect(cluster.kubeconfig) as api:
-        yield Namespace(api, "default")
+def jobs(api: Api) -> Namespace:
+    return Namespace(api, "default")
 
 
 async def ready(jobs: Namespace, name: str, count: int) -> None:
     """Let all pods of a job run as a node would."""
     await jobs.pods_reach(name, count, LIMIT)
-    for pod in await jobs.pods(name):
-        await jobs.api.patch(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status", {"status": READY})
+    await jobs.set_status(name, READY)
 
 
 async def autoscaler(api: Api, name: str) -> Object:
     """The autoscaler of that name, once it is there."""
-    return await eventually(
-        lambda: api.get(f"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/{name}"), "an autoscaler"
-    )
+    path = f"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/{name}"
+    return await eventually(lambda: api.get(path), "an autoscaler")
 
 
 async def condition(api: Api, name: str, type_: str, reason: str) -> Object:
@@ -86,8 +82,7 @@ async def workers(jobs: Namespace, kind: str, name: str) -> int:
 @pytest.mark.shows("SDK-8.11")
 async def test_an_elastic_pytorchjob_follows_its_load(jobs: Namespace, metrics: MetricsServer) -> None:
     """The autoscaler is v1's, it finds its target, and workers follow it within its limits."""
-    body = job("elastic", Worker=1)
-    body["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [CPU]}
+    body = elastic("elastic", workers=1)
     main = body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     main["resources"] = {"requests": {"cpu": "100m"}}
     metrics.usage = {f"elastic-worker-{index}": "80m" for index in range(3)}
@@ -98,7 +93,7 @@ async def test_an_elastic_pytorchjob_follows_its_load(jobs: Namespace, metrics: 
         "scaleTargetRef": {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "elastic"},
         "minReplicas": 1,
         "maxReplicas": 3,
-        "metrics": [CPU],
+        "metrics": [METRIC],
     }
     await ready(jobs, "elastic", 1)
     assert (await condition(jobs.api, "elastic", "AbleToScale", "ReadyForNewScale"))["status"] == "True"

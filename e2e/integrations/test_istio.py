@@ -14,18 +14,13 @@ from e2e.harness.injector import LABEL, installed
 from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, Namespace, typical
 from e2e.harness.operator import Operator
 from e2e.integrations.sidecars import ended, tell
-from e2e.support import marks
+from e2e.support import marks, objects
 
 pytestmark = marks.bare  # webhooks are called by the real API server, on this machine
 
 PROXY = {"name": "istio-proxy", "image": "example.com/proxy:1"}
 OPT_OUT = "sidecar.istio.io/inject"
-PORTS = {
-    "PyTorchJob": "pytorchjob-port",
-    "TFJob": "tfjob-port",
-    "XGBoostJob": "xgboostjob-port",
-    "JAXJob": "jaxjob-port",
-}
+PORTS = {kind: f"{kind.lower()}-port" for kind in ("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob")}
 PORTS["PaddleJob"] = "master"
 
 
@@ -56,10 +51,7 @@ async def mesh(api: Api, name: str, webhook: str) -> Namespace:
 
     async def works() -> bool:
         """The API server takes a moment to learn of a webhook."""
-        probe = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "probe", "image": "probe"}]}}
-        answer = await api.create(
-            f"/api/v1/namespaces/{name}/pods?dryRun=All", {"kind": "Pod", "apiVersion": "v1", **probe}
-        )
+        answer = await api.create(f"/api/v1/namespaces/{name}/pods?dryRun=All", objects.pod("probe"))
         return PROXY["name"] in json.dumps(answer["spec"])
 
     await eventually(works, f"webhook {webhook}")
@@ -68,10 +60,8 @@ async def mesh(api: Api, name: str, webhook: str) -> Namespace:
 
 async def created(namespace: Namespace, body: Object) -> list[Object]:
     """Create a job and wait for its pods."""
-    replicas = body["spec"][REPLICAS[body["kind"]]].values()
     await namespace.create(body)
-    await namespace.pods_reach(body["metadata"]["name"], sum(spec["replicas"] for spec in replicas))
-    return await namespace.pods(body["metadata"]["name"])
+    return await namespace.placed(body)
 
 
 async def started(namespace: Namespace, body: Object) -> list[Object]:

@@ -16,7 +16,7 @@ from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.injector import LABEL, installed
-from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, Namespace, typical
+from e2e.harness.jobs import CONTAINERS, PLURALS, Namespace, typical
 from e2e.harness.operator import Operator
 from e2e.integrations.sidecars import ended, tell
 from e2e.support import marks
@@ -146,8 +146,7 @@ async def _trial(jobs: Namespace, kind: str, code: int, outcome: str) -> None:
     await jobs.condition(body, "Suspended")
     assert await nothing_yet()
     await api.patch(path, {"spec": {"runPolicy": {"suspend": False}}})
-    await jobs.pods_reach(name, sum(each["replicas"] for each in body["spec"][REPLICAS[kind]].values()))
-    pods = await jobs.pods(name)
+    pods = await jobs.placed(body)
     for pod in pods:
         await tell(api, pod, {})
     await jobs.condition(body, "Running")

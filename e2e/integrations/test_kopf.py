@@ -38,13 +38,6 @@ async def _annotation(api: Api, path: str, name: str, value: str) -> Object:
     return await eventually(found, f"{name}={value} at {path}")
 
 
-async def _gone(api: Api, path: str) -> None:
-    async def gone() -> bool:
-        return await api.get(path) is None
-
-    await eventually(gone, f"the end of {path}")
-
-
 async def _said(kopf: Child, words: str) -> None:
     async def said() -> bool:
         return words in kopf.output()
@@ -73,7 +66,7 @@ async def test_handlers_of_a_job(api: Api, namespace: str, kopf: Child) -> None:
     await _annotation(api, f"{jobs}/watched", "suspend", "False -> True")
     await api.delete(f"{jobs}/watched")
     await _said(kopf, "deleted watched")
-    await _gone(api, f"{jobs}/watched")
+    await api.gone(f"{jobs}/watched")
 
 
 async def test_timers_daemons_and_retries(api: Api, namespace: str, kopf: Child) -> None:
@@ -84,4 +77,4 @@ async def test_timers_daemons_and_retries(api: Api, namespace: str, kopf: Child)
     await _said(kopf, "attending watched")
     await api.delete(f"{maps}/watched")
     await _said(kopf, "left watched")
-    await _gone(api, f"{maps}/watched")
+    await api.gone(f"{maps}/watched")

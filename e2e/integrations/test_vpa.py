@@ -155,7 +155,7 @@ async def test_a_vertical_autoscaler_finds_the_pods_of_a_job(operator: Operator,
     """It asks the scale subresource of its target for a selector; the pods that this finds are the workers."""
     body = typical("scaled", kind, workers=2)
     await jobs.create(body)
-    await jobs.pods_reach("scaled", sum(spec["replicas"] for spec in body["spec"][REPLICAS[kind]].values()))
+    await jobs.placed(body)
 
     async def selector() -> str:
         found = await jobs.api.call("GET", f"{jobs.jobs(kind)}/scaled/scale")

@@ -46,8 +46,7 @@ class Scene:
         """Create the job; its pods run on the node."""
         self.body = body
         await self.jobs.create(body)
-        replicas = body["spec"][REPLICAS[body["kind"]]]
-        await self.jobs.pods_reach(NAME, sum(spec["replicas"] for spec in replicas.values()))
+        await self.jobs.placed(body)
         await self.place()
         await self.jobs.condition(self.body, "Running")
 
@@ -100,7 +99,7 @@ class Scene:
     @property
     def path(self) -> str:
         """Path of the job."""
-        return f"{self.jobs.jobs(self.body['kind'])}/{NAME}"
+        return self.jobs.path(self.body)
 
     async def status(self) -> Any:
         return (await self.api.call("GET", self.path))["status"]

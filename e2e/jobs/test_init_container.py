@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from e2e.harness.client import Api, eventually
+from e2e.harness.client import Api
 from e2e.harness.jobs import Namespace, job
 from e2e.harness.operator import Operator
 
@@ -28,12 +28,7 @@ async def test_under_pod_security_restricted(
         spec["template"]["spec"]["containers"][0]["securityContext"] = RESTRICTED
     await jobs.create(body)
     if mode == "image" and pytestconfig.getoption("--provider") != "local":
-
-        async def rejected() -> bool:
-            status = (await api.call("GET", f"{jobs.jobs('PyTorchJob')}/meet")).get("status", {})
-            return "init-pytorch" in status.get("waiting", {}).get("message", "")
-
-        await eventually(rejected, "the foreign image to be rejected")
+        await jobs.waits(body, "InvalidTemplate", "init-pytorch")
         return
     await jobs.pods_reach("meet", 2)
     worker = await api.call("GET", f"{core}/pods/meet-worker-0")

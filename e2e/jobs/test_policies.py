@@ -48,27 +48,16 @@ async def quota(jobs: Namespace, **hard: str) -> str:
 
 async def waiting(jobs: Namespace, body: Object, reason: str) -> str:
     """Wait until the job gives this reason for not going on; the sentence that comes with it."""
-    path = f"{jobs.jobs(body['kind'])}/{body['metadata']['name']}"
-
-    async def found() -> str | None:
-        given = (await jobs.api.call("GET", path)).get("status", {}).get("waiting", {})
-        return given.get("message") if given.get("reason") == reason else None
-
-    return await eventually(found, f"{path} waits for {reason}", LIMIT)
+    return str((await jobs.waits(body, reason, limit=LIMIT))["message"])
 
 
 async def finish(jobs: Namespace, body: Object) -> None:
     """Play the node of a job whose pods are all there by now; nothing is waited for any more."""
     name = body["metadata"]["name"]
-    await jobs.pods_reach(name, sum(spec["replicas"] for spec in body["spec"][REPLICAS[body["kind"]]].values()), LIMIT)
+    await jobs.placed(body, LIMIT)
     await jobs.set_phase(name, "Running")
     await jobs.condition(body, "Running")
-
-    async def goes_on() -> bool:
-        found = await jobs.api.call("GET", f"{jobs.jobs(body['kind'])}/{name}")
-        return "waiting" not in found["status"]
-
-    await eventually(goes_on, f"{name} waits for nothing")
+    await jobs.waits(body, None)
     await jobs.set_phase(name, "Succeeded")
     await jobs.condition(body, "Succeeded")
 
@@ -129,7 +118,7 @@ async def test_what_the_server_puts_into_pods_is_left_alone(jobs: Namespace, ope
     await put(jobs, "limitranges", {"metadata": {"name": "range"}, "spec": {"limits": limits}})
     body = typical("filled", kind)
     await jobs.create(body)
-    await jobs.pods_reach("filled", len(body["spec"][REPLICAS[kind]]))
+    await jobs.placed(body)
     await jobs.set_phase("filled", "Running")
     await jobs.condition(body, "Running")
     pods = await jobs.pods("filled")
@@ -199,9 +188,7 @@ async def test_a_disruption_budget_holds_back_evictions(
     body["spec"][REPLICAS[kind]]["Worker"]["restartPolicy"] = "OnFailure"
     await jobs.create(body)
     await jobs.pods_reach("kept", 2)
-    for pod in await jobs.pods("kept"):
-        path = f"/api/v1/namespaces/{jobs.name}/pods/{pod['metadata']['name']}/status"
-        await jobs.api.patch(path, {"status": READY})
+    await jobs.set_status("kept", READY)
     selector = {"matchLabels": {"training.kubeflow.org/job-name": "kept"}}
     spec = {"metadata": {"name": "kept"}, "spec": {**budget, "selector": selector}}
     path = await put(jobs, "poddisruptionbudgets", spec, "/apis/policy/v1")

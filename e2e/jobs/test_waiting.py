@@ -24,7 +24,7 @@ class Stage:
         self.api = api
         self.core = f"/api/v1/namespaces/{namespace}"
         self.jobs = Namespace(api, namespace)
-        self.path = f"{self.jobs.jobs('PyTorchJob')}/{NAME}"
+        self.body = job(NAME, Master=1)
         self.pod = f"{self.core}/pods/{NAME}-master-0"
 
     async def create(self, **pod_spec: Any) -> None:
@@ -47,14 +47,7 @@ class Stage:
         await self.tell(containerStatuses=[told])
 
     async def waits(self, reason: str | None, text: str = "") -> Object:
-        """Wait until the job waits for this reason, or for none, in words that contain `text`."""
-
-        async def found() -> tuple[Object] | None:
-            waiting = (await self.api.call("GET", self.path)).get("status", {}).get("waiting", {})
-            return (waiting,) if waiting.get("reason") == reason and text in waiting.get("message", "") else None
-
-        (waiting,) = await eventually(found, f"status.waiting.reason {reason} with {text!r}")
-        return waiting
+        return await self.jobs.waits(self.body, reason, text)
 
 
 @pytest.fixture
@@ -85,7 +78,7 @@ async def test_a_template_that_the_api_server_rejects(stage: Stage) -> None:
     container = {"name": "pytorch", "image": "example.com/train:1", "volumeMounts": mounts}
     await stage.create(containers=[container])
     await stage.waits("InvalidTemplate", 'volumeMounts[0].name: Not found: "nowhere"')
-    await stage.api.delete(stage.path)
+    await stage.api.delete(stage.jobs.path(stage.body))
     await stage.started()
     await stage.waits(None)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from e2e.harness.binaries import CONTROL_PLANE, NODE, programs
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import told
 from e2e.harness.foreground import stay_up
 from e2e.node.place import clear_abandoned
 from e2e.node.requirements import install, require
 
 
-def main() -> int:
+def main() -> None:
     """Run one command; the exit status is 2 if a node cannot be had."""
     parser = argparse.ArgumentParser(prog="python -m e2e.node", description="A Kubernetes of one real node, as root.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -22,7 +21,7 @@ def main() -> int:
     commands.add_parser("up", help="start it, print its kubeconfig, stay until Ctrl-C")
     commands.add_parser("clean", help="remove what killed ones have left; the next start does that, too")
     command = parser.parse_args().command
-    try:
+    with told("e2e"):
         match command:
             case "install":
                 install()
@@ -34,11 +33,7 @@ def main() -> int:
                 stay_up("node")
             case "clean":
                 clear_abandoned()
-    except HarnessError as error:
-        print(f"e2e: {error}", file=sys.stderr)
-        return 2
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

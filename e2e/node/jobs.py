@@ -80,13 +80,7 @@ VOLUMES: Final = [
 ]
 
 KINDS: Final = (
-    Kind(
-        "PyTorchJob",
-        {"Master": 1, "Worker": 2},
-        {"Master": 1, "Worker": 1},
-        "Worker",
-        ("0/3", "1/3", "2/3"),
-    ),
+    Kind("PyTorchJob", {"Master": 1, "Worker": 2}, {"Master": 1, "Worker": 1}, "Worker", ("0/3", "1/3", "2/3")),
     Kind(
         "TFJob",
         {"PS": 1, "Worker": 2, "Chief": 1},
@@ -94,13 +88,7 @@ KINDS: Final = (
         "Worker",
         ("chief/0", "ps/0", "worker/0", "worker/1"),
     ),
-    Kind(
-        "XGBoostJob",
-        {"Master": 1, "Worker": 2},
-        {"Master": 1, "Worker": 1},
-        "Worker",
-        ("0/3", "1/3", "2/3"),
-    ),
+    Kind("XGBoostJob", {"Master": 1, "Worker": 2}, {"Master": 1, "Worker": 1}, "Worker", ("0/3", "1/3", "2/3")),
     Kind(
         "MPIJob",
         {"Launcher": 1, "Worker": 2},
@@ -116,13 +104,7 @@ KINDS: Final = (
         "Worker",
         tuple(f"paddlejob-meet-worker-{index}" for index in range(3)),
     ),
-    Kind(
-        "JAXJob",
-        {"Worker": 3},
-        {"Worker": 2},
-        "Worker",
-        ("0/3", "1/3", "2/3"),
-    ),
+    Kind("JAXJob", {"Worker": 3}, {"Worker": 2}, "Worker", ("0/3", "1/3", "2/3")),
 )
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import HarnessError, told
 from e2e.support.paths import ROOT
 from packaging.requirements import Requirement
 
@@ -43,22 +43,18 @@ main()
 """
 
 
-def main() -> int:
-    """Return 0 if everything could be made."""
+def main() -> None:
+    """Make everything; the exit status is 1 if something cannot be made."""
     parser = argparse.ArgumentParser(prog="python -m e2e.tools.krew", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the wheel is and the rest goes")
     parser.add_argument("--repository", required=True, help="URL below which the release will be")
     parser.add_argument("--python", default=".".join(map(str, sys.version_info[:2])), help="version the archives need")
     arguments = parser.parse_args()
-    try:
+    with told("krew", 1):
         [wheel] = arguments.folder.glob("*.whl")
         sums = {name: _archive(arguments.folder, wheel, name, arguments.python) for name in ARCHITECTURES}
-    except HarnessError as error:
-        print(error, file=sys.stderr)
-        return 1
     text = yaml.safe_dump(manifest(arguments.repository, sums, arguments.python), sort_keys=False)
     (arguments.folder / "training.yaml").write_text(text)
-    return 0
 
 
 def manifest(repository: str, sums: dict[str, str], python: str) -> dict[str, Any]:
@@ -139,4 +135,4 @@ def _run(*command: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

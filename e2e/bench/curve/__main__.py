@@ -23,7 +23,7 @@ from e2e.bench.many.many import ManyJobs
 from e2e.harness.bare import ControlPlane, control_plane
 from e2e.harness.client import connect
 from e2e.harness.environment import environment
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import told
 from e2e.support.paths import ROOT
 
 HERE = Path(__file__).parent
@@ -94,7 +94,7 @@ def draw(numbers: Path, picture: Path) -> None:
     subprocess.run([str(python), str(HERE / "draw.py"), str(numbers), str(picture)], check=True)
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print; the exit status tells only whether the measurement could be made."""
     parser = argparse.ArgumentParser(prog="python -m e2e.bench.curve", description=__doc__)
     parser.add_argument("families", nargs="*", metavar="jobs|replicas|finished", help="which curves (default: all)")
@@ -106,18 +106,14 @@ def main() -> int:
         parser.error(f"there is no curve of {', '.join(sorted(unknown))}: choose of {', '.join(SIZES)}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     found: dict[str, list[Point]] = {}
-    try:
+    with told("curve"):
         for family in given.families or SIZES:
             sizes = [size for size in SIZES[family][: given.points] if size <= given.largest]
             found[family] = extended([measure(family, size) for size in sizes], SIZES[family])
             say(family, found[family])
         if given.keep:
             keep(found, KEPT)
-    except HarnessError as error:
-        print(f"curve: {error}", file=sys.stderr)
-        return 2
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from e2e.bench.one_job import ENDPOINT_SLICES
 from e2e.harness.bare import bare
 from e2e.harness.client import Api, Object, connect, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import told
 from e2e.harness.floor import fast_client, made_in
 from e2e.harness.jobs import Namespace, job
 
@@ -177,21 +176,16 @@ async def _run(cluster: Cluster, what: Sequence[str], seconds: float, others: in
                 await MEASUREMENTS[name](Stages(cluster, api, Path(folder), others), seconds)
 
 
-def main() -> int:
+def main() -> None:
     """Play and print."""
     parser = argparse.ArgumentParser(prog="python -m e2e.bench.hostile", description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="to look on after each attack (default: 20)")
     parser.add_argument("--others", type=int, default=100, help="jobs of other tenants (default: 100)")
     parser.add_argument("what", nargs="*", choices=[*MEASUREMENTS, []], help="default: all of them")
     given = parser.parse_args()
-    try:
-        with bare() as cluster:
-            uvloop.run(_run(cluster, given.what or [*MEASUREMENTS], given.seconds, given.others))
-    except HarnessError as error:
-        print(f"hostile: {error}", file=sys.stderr)
-        return 2
-    return 0
+    with told("hostile"), bare() as cluster:
+        uvloop.run(_run(cluster, given.what or [*MEASUREMENTS], given.seconds, given.others))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

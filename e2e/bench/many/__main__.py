@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,7 +23,7 @@ from e2e.bench.many.finished import fill, start
 from e2e.bench.many.many import ManyJobs
 from e2e.harness.bare import ControlPlane, control_plane
 from e2e.harness.client import Api, connect
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import told
 from e2e.harness.floor import AT_ONCE
 
 T = TypeVar("T")
@@ -108,7 +107,7 @@ async def measure(
                 await work[name](plane, api, Path(folder), rounds, scale)
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print; the exit status tells only whether the measurement could be made."""
     parser = argparse.ArgumentParser(prog="python -m e2e.bench.many", description=__doc__)
     parser.add_argument("what", nargs="*", metavar="|".join(MEASUREMENTS), help="what to measure (default: all)")
@@ -124,16 +123,11 @@ def main() -> int:
         parser.error(f"cannot measure {', '.join(sorted(unknown))}: choose of {', '.join(MEASUREMENTS)}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"{f'{given.rounds} rounds':<58}{'median':>9}    {'least':>9}{'most':>9}   target", flush=True)
-    try:
-        # Finished pods shall stay.
-        with control_plane("--terminated-pod-gc-threshold=0") as plane:
-            uvloop.run(measure(plane, given.what or MEASUREMENTS, given.rounds, given.scale, pressure=given.pressure))
-    except HarnessError as error:
-        print(f"bench.many: {error}", file=sys.stderr)
-        return 2
+    # Finished pods shall stay.
+    with told("bench.many"), control_plane("--terminated-pod-gc-threshold=0") as plane:
+        uvloop.run(measure(plane, given.what or MEASUREMENTS, given.rounds, given.scale, pressure=given.pressure))
     print(f"load of the machine: {os.getloadavg()[0]:.1f}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,7 +6,6 @@ import argparse
 import json
 import shlex
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 from e2e.deployment.installation import RELEASED
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import HarnessError, told
 from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, typical
 from e2e.harness.kind import require_kind
 from e2e.support.every_kind import lead
@@ -139,7 +138,7 @@ def play(runner: Runner, kubeconfig: Path, keep: bool) -> None:
             runner.run("kind", "delete", "cluster", *cluster)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run it; the exit status is 1 if a command fails."""
     parser = argparse.ArgumentParser(prog="python -m e2e.deployment.kind", description=__doc__)
     parser.add_argument("--print", action="store_true", help="only show the commands")
@@ -147,15 +146,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="training-e2e-") as folder:
         kubeconfig = Path.home() / ".kube" / f"kind-{NAME}" if options.keep else Path(folder) / "kubeconfig"
-        try:
+        with told("e2e", 1):
             if not options.print:
                 require_kind()
             play(Runner(options.print, kubeconfig), kubeconfig, options.keep)
-        except HarnessError as error:
-            print(f"e2e: {error}", file=sys.stderr)
-            return 1
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -81,7 +81,5 @@ async def incomplete_new_events(api: Player) -> None:
 async def selected_by_object(api: Player) -> None:
     await api.quietly("POST", "events", _event(api))
     await api.quietly("POST", "events", _event(api, "c", involvedObject=_about(api, name="q"), type="Warning"))
-    answer = await api.quietly("GET", "events", fieldSelector="involvedObject.name=q")
-    api.note("by name", [each["metadata"]["name"] for each in answer.body["items"]])
-    answer = await api.quietly("GET", "events", fieldSelector="type!=Normal,reason=Created")
-    api.note("by type", [each["metadata"]["name"] for each in answer.body["items"]])
+    await api.note_names("by name", "events", fieldSelector="involvedObject.name=q")
+    await api.note_names("by type", "events", fieldSelector="type!=Normal,reason=Created")

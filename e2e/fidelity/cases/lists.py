@@ -29,11 +29,6 @@ async def list_of_widgets_names_kinds(api: Player) -> None:
     await api.get("widgets")
 
 
-async def _note_selected(api: Player, selector: str, path: str, **query: str) -> None:
-    found = await api.quietly("GET", path, **query)
-    api.note(selector, [item["metadata"]["name"] for item in found.body["items"]])
-
-
 async def label_selectors(api: Player) -> None:
     await _three(api)
     for selector in (
@@ -50,7 +45,7 @@ async def label_selectors(api: Player) -> None:
         "tier=",
         "ours in ()",
     ):
-        await _note_selected(api, selector, "configmaps", labelSelector=selector)
+        await api.note_names(selector, "configmaps", labelSelector=selector)
 
 
 async def bad_label_selectors(api: Player) -> None:
@@ -61,7 +56,7 @@ async def bad_label_selectors(api: Player) -> None:
 async def field_selectors(api: Player) -> None:
     await _three(api)
     for selector in ("metadata.name=a", "metadata.name!=a", f"metadata.namespace={api.namespace}", "metadata.name=x"):
-        await _note_selected(api, selector, "configmaps", fieldSelector=selector, **OURS)
+        await api.note_names(selector, "configmaps", fieldSelector=selector, **OURS)
 
 
 async def field_selectors_of_pods(api: Player) -> None:
@@ -78,7 +73,7 @@ async def field_selectors_of_pods(api: Player) -> None:
         "status.podIP=",
         "spec.schedulerName=default-scheduler,status.phase=Running",
     ):
-        await _note_selected(api, selector, "pods", fieldSelector=selector)
+        await api.note_names(selector, "pods", fieldSelector=selector)
 
 
 async def bad_field_selectors(api: Player) -> None:
@@ -123,10 +118,8 @@ async def list_at_a_version(api: Player) -> None:
     await api.quietly("POST", "widgets", widget("b"))
     version = first.body["metadata"]["resourceVersion"]
     await api.get("widgets", resourceVersion=version, resourceVersionMatch="Exact")
-    found = await api.quietly("GET", "widgets", resourceVersion=version, resourceVersionMatch="NotOlderThan")
-    api.note("not older", [item["metadata"]["name"] for item in found.body["items"]])
-    found = await api.quietly("GET", "widgets", resourceVersion=version)
-    api.note("not older by default", [item["metadata"]["name"] for item in found.body["items"]])
+    await api.note_names("not older", "widgets", resourceVersion=version, resourceVersionMatch="NotOlderThan")
+    await api.note_names("not older by default", "widgets", resourceVersion=version)
 
 
 async def bad_versions_of_lists(api: Player) -> None:

@@ -67,14 +67,10 @@ async def no_initial_events_asked_for(api: Player) -> None:
 
 
 async def initial_events_need_a_match(api: Player) -> None:
-    async with api.watch("widgets", sendInitialEvents="true"):
-        pass
-    async with api.watch("widgets", sendInitialEvents="true", resourceVersionMatch="Exact"):
-        pass
-    async with api.watch("widgets", resourceVersionMatch="NotOlderThan"):
-        pass
-    async with api.watch("widgets", sendInitialEvents="true", resourceVersionMatch="NotOlderThan"):
-        pass
+    await api.rejected_watch("widgets", sendInitialEvents="true")
+    await api.rejected_watch("widgets", sendInitialEvents="true", resourceVersionMatch="Exact")
+    await api.rejected_watch("widgets", resourceVersionMatch="NotOlderThan")
+    await api.rejected_watch("widgets", sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
 
 
 async def selected_by_label(api: Player) -> None:
@@ -116,14 +112,10 @@ async def ends_after_its_time(api: Player) -> None:
 
 
 async def bad_parameters(api: Player) -> None:
-    async with api.watch("widgets", resourceVersion="x"):
-        pass
-    async with api.watch("widgets", timeoutSeconds="x"):
-        pass
-    async with api.watch("widgets", labelSelector="a in b"):
-        pass
-    async with api.watch("pods", fieldSelector="spec.surprise=b"):
-        pass
+    await api.rejected_watch("widgets", resourceVersion="x")
+    await api.rejected_watch("widgets", timeoutSeconds="x")
+    await api.rejected_watch("widgets", labelSelector="a in b")
+    await api.rejected_watch("pods", fieldSelector="spec.surprise=b")
 
 
 async def no_event_without_a_change(api: Player) -> None:
