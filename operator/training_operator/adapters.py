@@ -62,11 +62,14 @@ class CachedDependents(Generic[R]):
         return self._store.of_owner(namespace, uid)
 
     async def read(self, namespace: str, name: str, *, flow: str) -> R | None:
-        """Return the object as the API server has it now."""
+        """Return the object as the API server has it now, and cache it if it is the job's, as its creation would."""
         try:
-            return await self._client.get(self._resource, namespace, name, flow=flow)
+            found = await self._client.get(self._resource, namespace, name, flow=flow)
         except NotFound:
             return None
+        if found.owner is not None and found.owner.uid == flow and self._store.version:  # else it is not watched
+            self._store.put(found)
+        return found
 
     async def create(self, namespace: str, body: Mapping[str, Any], *, flow: str) -> R:
         """Create the object."""

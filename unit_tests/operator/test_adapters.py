@@ -65,6 +65,19 @@ async def test_reading_asks_the_server() -> None:
     assert await world.services.read("default", "sim-worker-0", flow="job") == created
 
 
+async def test_what_is_read_is_cached_if_it_is_the_job_s_and_watched() -> None:
+    """Its creation was answered with a conflict, and the watch may be late, or never show it."""
+    world = World()
+    created = await world.network.client().create(SERVICES, "default", service())
+    await world.services.read("default", "sim-worker-0", flow="job")
+    assert len(world.store) == 0, "not watched"
+    world.store.advance("0")
+    await world.services.read("default", "sim-worker-0", flow="another")
+    assert len(world.store) == 0, "another's"
+    await world.services.read("default", "sim-worker-0", flow="job")
+    assert world.services.of_job("default", "job") == (created,)
+
+
 async def test_replacing_presupposes_the_known_version() -> None:
     world = World()
     created = await world.services.create("default", service(), flow="job")

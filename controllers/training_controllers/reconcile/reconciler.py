@@ -82,7 +82,7 @@ class JobReconciler:
 
     async def _apply(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float | None:
         """Write the status, emit events, execute the plan; returns after how many seconds to requeue."""
-        memory = context.memory
+        memory, decided = context.memory, self._ports.monotonic()
         untouched = memory.templates is None  # once: pods that no cache shows would be created without end
         if untouched and creates_pods_first(snapshot, plan) and memory.may_try(CREATE, self._ports.monotonic()):
             complete = await self._execute(context, plan) and memory.wait(self._ports.monotonic()) is None
@@ -100,8 +100,11 @@ class JobReconciler:
             return 0.0  # after those that wait for a worker
         if (memory.owned_errors, memory.create_errors) != (snapshot.owned_errors, snapshot.create_errors):
             return 0.0  # to store the errors in the status
-        waits = (plan.requeue_after, memory.wait(self._ports.monotonic()), throttled or None)
-        return min((wait for wait in waits if wait is not None), default=None)
+        now = self._ports.monotonic()  # requests may have taken long, and deadlines count from the decision
+        waits = [wait - (now - decided) for wait in (plan.requeue_after, throttled or None) if wait is not None]
+        if (retry := memory.wait(now)) is not None:
+            waits.append(retry)
+        return max(min(waits), 0.0) if waits else None
 
     def _throttled(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float:
         """Seconds until the status may be written."""

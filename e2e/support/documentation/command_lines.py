@@ -169,7 +169,8 @@ def _recipes(arguments: tuple[str, ...]) -> list[str]:
         if not re.search(rf"^{name} *\?=|\$\({name}\)", text, re.MULTILINE):
             raise Wrong(f"the Makefile has no variable {name}")
     # A `make` around this one would hand its own variables down.
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "ARGS"))}
+    variables = ("MAKE", "MFLAGS", *re.findall(r"^(\w+) *\?=", text, re.MULTILINE))
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(variables)}
     command = ["make", "-n", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -41,6 +41,26 @@ async def test_an_expired_job_is_deleted_in_time(restarted: bool) -> None:
         assert await world.pods() == await world.services() == []
 
 
+async def test_a_slow_request_does_not_put_off_a_deadline() -> None:
+    async with cluster_with_operator() as (world, process):
+        await world.api.create(jax(workers=2, activeDeadlineSeconds=60))
+        begun = clock()
+        await asyncio.sleep(3)
+        await world.kubelet.running("jx-worker-0")
+        await asyncio.sleep(27)
+        process.transport.delay = lambda request: 20.0 if request.path.endswith("/status") else 0.0
+        # Else the watch shows the new status, which leads to another reconcile.
+        process.transport.frozen = lambda request: "jaxjobs" in request.path
+        await world.kubelet.running("jx-worker-1")
+        await asyncio.sleep(10)
+        process.transport.delay = lambda request: 0.0
+
+        async def failed() -> bool:
+            return list(conditions(await world.job("JAXJob", "jx")))[-1] == "Failed"
+
+        assert await until(failed, within=100) - begun < 60 + LATE
+
+
 async def test_a_job_that_expired_while_no_operator_ran_is_deleted_at_once() -> None:
     async with cluster_with_operator() as (world, process):
         await started(world, jax(workers=1, ttlSecondsAfterFinished=100), 3)
