@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 from asyncio.subprocess import DEVNULL
 from contextlib import suppress
@@ -43,11 +44,10 @@ class Outcome:
 
     @property
     def reports(self) -> list[Report]:
-        """The lines in which ranks tell their results, by rank."""
-        lines = [line for log in self.logs.values() for line in log.splitlines() if REPORT in line]
-        return sorted(
-            (json.loads(line[line.index(REPORT) :]) for line in lines), key=lambda report: int(report["rank"])
-        )
+        """What ranks tell of their results, by rank; launchers may print two ranks' reports on one line."""
+        decode = json.JSONDecoder().raw_decode
+        found = [decode(log, at.start())[0] for log in self.logs.values() for at in re.finditer(re.escape(REPORT), log)]
+        return sorted(found, key=lambda report: int(report["rank"]))
 
     def check_trained(self, world_size: int, fall: float = 10.0, *, own_host_names: bool = True) -> None:
         """Every rank of so many took part once, its loss fell by that factor, and all ended with one model."""
