@@ -24,7 +24,7 @@ pytest_plugins = [*(f"e2e.support.{name}" for name in ("skips", "profiles", "few
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until everything is collected
     config.addinivalue_line("markers", "virtual_time: run on an event loop on which waiting costs nothing")
-    # As the operator's default: a line per reconcile, which nobody reads, would take a third of the time.
+    # As the operator's default: a line per reconcile, which no test reads, would take a third of the time.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
     # As in an activated environment: asking the shims of a version manager takes longer than most tests.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

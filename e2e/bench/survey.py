@@ -3,7 +3,7 @@
 The files are the examples of v1 again and again under other names, with images, arguments, numbers of replicas and
 resources of their own, one of them broken. The floor is taken in the same run: reading each file and parsing it with
 the same library, without doing anything with it. Times of the processors count other work on the machine little; what
-somebody waits for is shown beside them, because large fleets are converted by several processes. The smallest of some
+is waited for is shown beside them, because large fleets are converted by several processes. The smallest of some
 rounds is shown.
 """
 

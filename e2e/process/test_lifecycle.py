@@ -26,7 +26,7 @@ async def test_sigterm_ends_it_with_status_0_and_a_successor_goes_on(
 
 
 async def _holder(api: Api, namespace: str) -> str:
-    """Who holds the lease, once somebody does."""
+    """Who holds the lease, once there is a holder."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/1ca428e5.training-operator.kubeflow.org"
 
     async def holder() -> str | None:

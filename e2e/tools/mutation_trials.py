@@ -32,7 +32,7 @@ MEMORY: Final = 4 << 30
 Timed = tuple[int, int, float, pytest.Item]
 """How many of the lines a test runs, its place among the tests, the seconds of CPU time that it takes, and the test."""
 
-# Nobody reads which is the smallest example, and the machine may have other work.
+# The smallest example is not read, and the machine may have other work.
 settings.register_profile(
     PROFILE,
     settings.get_profile(profiles.REPEATABLE),

@@ -116,7 +116,7 @@ class Verdict:
     """All that mypy does not reject, or a sample of them."""
     equivalent: list[Change] = field(default_factory=list)
     survivors: list[Change] = field(default_factory=list)
-    """What nobody noticed."""
+    """What no test noticed."""
 
     @property
     def share(self) -> float:

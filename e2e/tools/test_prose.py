@@ -1,4 +1,4 @@
-"""Words that are refused are found, in pages, help texts and messages, and nowhere else."""
+"""Words that are not ours are found, in pages, help texts and messages, and nowhere else."""
 
 from __future__ import annotations
 

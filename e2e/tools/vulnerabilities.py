@@ -79,7 +79,7 @@ def check_scanner() -> None:
 
 
 def main() -> int:
-    """Return 0 if nothing is known of any pin, 1 if something is, 2 if nobody could look."""
+    """Return 0 if nothing is known of any pin, 1 if something is, 2 if that cannot be looked up."""
     parser = argparse.ArgumentParser(prog="python -m e2e.tools.vulnerabilities", description=__doc__)
     parser.add_argument("--database", type=Path, help="folder with osv-scanner/PyPI/all.zip")
     parser.add_argument("--download", action="store_true", help="fetch the advisories into that folder first")

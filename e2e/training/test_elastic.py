@@ -55,7 +55,7 @@ async def counted(run: Run) -> int:
 async def test_a_killed_worker_comes_back_in_place(start: Start) -> None:
     example = elastic()
     for container in example.containers():
-        # Nobody can kill process 1 of a container from within, so let that be a shell, which ends as torchrun does.
+        # No process can kill process 1 of a container from within, so let that be a shell, which ends as torchrun does.
         container["command"] = ["sh", "-c", '"$@"; exit $?', "sh", *container["command"]]
     run = await start(example)
     await trained_for_a_while(run)

@@ -1,4 +1,4 @@
-"""TensorFlow with a parameter server: the chief decides, and nobody else would ever end."""
+"""TensorFlow with a parameter server: the chief decides, and no other replica would ever end."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ READ = (
     "env ports resources limits requests command args initContainers volumeMounts volumes labels annotations hostname"
 )
 LIKELY: Final = frozenset(READ.split())
-"""Fields deep in pod templates that somebody reads."""
+"""Fields deep in pod templates that are read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""All that happens to a job, for jobs that nobody would write."""
+"""All that happens to a job, for jobs that no user would write."""
 
 from __future__ import annotations
 

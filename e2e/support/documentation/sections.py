@@ -38,7 +38,7 @@ SECTIONS: Final[Mapping[str, Callable[[], str]]] = {
 
 
 class UnknownSection(Exception):
-    """A comment asks for something that nobody generates."""
+    """A comment asks for something that is not generated."""
 
 
 def rendered(text: str) -> str:

@@ -14,7 +14,7 @@ from e2e.tools.image.builder import SOURCE_DATE_EPOCH, Builder
 
 MOST_BYTES: Final = 130_000_000
 FORBIDDEN: Final = frozenset({"sh", "bash", "dash", "busybox", "apt", "apt-get", "dpkg", "perl", "pip", "pip3"})
-"""Programs that are of use only to somebody who should not be there."""
+"""Programs that are of use to intruders only."""
 
 
 def configuration(builder: Builder, image: str) -> Mapping[str, Any]:

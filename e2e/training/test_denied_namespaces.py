@@ -1,4 +1,4 @@
-"""Every example ends Succeeded where the machine lets nobody make namespaces: in host mode, without capabilities."""
+"""Every example ends Succeeded where the machine denies namespaces: in host mode, without capabilities."""
 
 from __future__ import annotations
 
