@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 
+import structlog
 from e2e.support.simulation.flood import Flood, flood
 from e2e.support.virtual_time import VirtualLoop
 
@@ -17,6 +19,7 @@ MOST_EVENTS, AT_ONCE = 50, 5
 
 def main(pods: int) -> int:
     """Run one job per restart policy; 1 if any was told too often."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     status = 0
     for policy in ("OnFailure", "ExitCode", "Never"):
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
