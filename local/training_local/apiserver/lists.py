@@ -84,8 +84,10 @@ def _too_new(asked: int, current: int) -> ApiError:
 
 
 def remove_collection(state: State, target: RequestInfo, listing: ListOptions, options: DeleteOptions) -> Listing:
-    """Delete all objects that a list shows; returns that list."""
+    """Delete what now has the names on a list, which may be one of an earlier version; returns that list."""
     found = select(state, target, listing)
+    collection = state.storage.collection(target.type.store)
     for entry in found.entries:
-        delete(state, target.type, entry, options)
+        if (present := collection.get(entry.namespace, entry.name)) is not None:
+            delete(state, target.type, present, options)
     return found

@@ -87,6 +87,21 @@ async def test_an_exact_list_of_a_forgotten_version_is_gone() -> None:
         assert (status, gone["message"]) == (410, "The resourceVersion for the provided list is too old.")
 
 
+async def test_what_has_a_name_of_an_earlier_list_is_deleted_and_what_has_gone_is_passed_over() -> None:
+    """As a real API server does: its list is of that version, its deletions are by name."""
+    path = POD_PATH.replace("pods", "secrets")
+    async with virtual_server() as client:
+        created = [await client.create(path, name) for name in "abc"]
+        for name in "ab":
+            await client.call("DELETE", f"{path}/{name}")
+        for name in "bd":
+            await client.create(path, name)
+        exact = {"resourceVersion": created[-1]["metadata"]["resourceVersion"], "resourceVersionMatch": "Exact"}
+        status, listed = await client.call("DELETE", path, {"propagationPolicy": "Background"}, **exact)
+        assert (status, [each["metadata"]["name"] for each in listed["items"]]) == (200, ["a", "b", "c"])
+        assert await client.names(path) == ["d"]
+
+
 async def test_a_change_becomes_one_line_for_all_watches() -> None:
     async with virtual_server() as client:
         state = client.server.state
