@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -108,12 +107,12 @@ class Process:
 
     async def ended(self) -> None:
         """Wait for the end of the process; losing the lease is one."""
-        with contextlib.suppress(asyncio.CancelledError, LeadershipLost):
-            try:
-                await self._task
-            except BaseExceptionGroup as errors:
-                if errors.split(LeadershipLost)[1] is not None:
-                    raise
+        await asyncio.wait([self._task])  # a cancelled caller ends, too
+        error = None if self._task.cancelled() else self._task.exception()
+        if isinstance(error, BaseExceptionGroup):
+            error = error.split(LeadershipLost)[1]
+        if error is not None and not isinstance(error, LeadershipLost):
+            raise error
 
 
 class WatchedReconciler(JobReconciler):
