@@ -85,7 +85,9 @@ def _draw_job(scenario: Scenario, rng: random.Random, name: str) -> None:
     elif workers == 1 and not master and rng.random() < 0.3:
         job["spec"]["runPolicy"]["backoffLimit"] = rng.randint(1, 3)
     _draw_actions(scenario, rng, job)
-    if fails and (master or name in scenario.interrupted):
+    limited = "backoffLimit" in job["spec"]["runPolicy"]
+    if (fails and master) or ((fails or limited) and name in scenario.interrupted):
+        scenario.timely.add(name)
         scenario.open_ended.add(name)
 
 

@@ -59,7 +59,7 @@ class StrictVolcano:
             return "Pending"
         enough = len(pods) >= group["spec"]["minMember"]
         if phase == "Pending":
-            return "Inqueue" if enough or not pods else phase
+            return "Inqueue" if enough or not any(map(is_live, pods)) else phase
         return phase if enough or not pods else "Pending"
 
 
