@@ -178,6 +178,17 @@ def test_results_may_come_from_standard_input(results: list[str]) -> None:
     assert ElementTree.fromstring(shown.stdout)[0].attrib["name"] == "survey standard input"
 
 
+FLEET = {"target": "", "kubernetes": "", "ignored": {}, "summary": {}}
+REF = {"kind": "", "name": "", "namespace": "", "source": "", "line": 1}
+FINDING = dict.fromkeys(("id", "severity", "path", "source", "message", "remedy", "reference"), "") | {
+    "line": 1,
+    "fixed": False,
+}
+TITLED_BY_A_MAP = {
+    "ref": REF, "reason": "", "rejected": "", "error": "", "findings": [{**FINDING, "title": {}}]
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -187,6 +198,10 @@ def test_results_may_come_from_standard_input(results: list[str]) -> None:
         ('{"schema": ["a"]}', "x: its schema \"['a']\" is none that"),
         ('{"schema": "migrate.diff/1"}', "x: is no complete migrate.diff/1: job: Required value: must be there."),
         ('{"schema": "migrate.lint/1", "findings": 3}', "x: is no complete migrate.lint/1: "),
+        (
+            json.dumps({"schema": "migrate.report/1", **FLEET, "jobs": [TITLED_BY_A_MAP]}),
+            "x: is no complete migrate.report/1: jobs[0].findings[0].title: Invalid value: ",
+        ),
         (
             json.dumps({"schema": "migrate.compare/1", "runs": {"v1": {}, "v2": {}}, "rows": []}),
             "x: is no complete migrate.compare/1: ",

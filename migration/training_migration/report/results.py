@@ -55,6 +55,7 @@ _FINDING: Final = {
     **dict.fromkeys(("id!", "severity!", "path!", "source!", "message!", "remedy!"), TEXT),
     "line!": NUMBER,
     "reference": TEXT,
+    "title": TEXT,
     "fixed": FLAG,
 }
 _ITEMS: Final = [

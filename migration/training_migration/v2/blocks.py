@@ -86,7 +86,7 @@ def _check_patch(draft: Draft, job: Json, path: str) -> None:
 
 def _containers(draft: Draft, name: str) -> set[str] | None:
     """Names of all containers of a replicated job of the runtime, before it is patched."""
-    for job in draft.runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+    for job in draft.runtime["spec"]["template"]["spec"].get("replicatedJobs") or ():
         if job["name"] == name:
             return {each["name"] for each in containers_of(job["template"]["spec"]["template"]["spec"])}
     return None

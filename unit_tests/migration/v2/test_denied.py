@@ -57,6 +57,15 @@ def test_one_policy_at_most() -> None:
         rendered(train_job({}), runtime({"torch": {}, "jax": {}}))
 
 
+def test_a_runtime_without_jobs_cannot_be_patched() -> None:
+    without = runtime({})
+    del without["spec"]["template"]["spec"]["replicatedJobs"]
+    template = {"spec": {"replicatedJobs": [{"name": "node"}]}}
+    patches = [{"manager": "example.com/placement", "trainingRuntimeSpec": {"template": template}}]
+    with pytest.raises(Denied, match="the runtime has no replicated job node"):
+        rendered(train_job({}, runtimePatches=patches), without)
+
+
 @pytest.mark.parametrize("release", [Target.V2_0, Target.V2_1, Target.V2_2, Target.V2_3])
 @pytest.mark.parametrize("field", ["podSpecOverrides", "podTemplateOverrides", "runtimePatches"])
 def test_each_release_has_one_way_to_override(release: Any, field: str) -> None:
