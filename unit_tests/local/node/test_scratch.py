@@ -121,7 +121,7 @@ async def test_a_program_of_the_cluster_s_own_is_not_shown(below_tmp: Path) -> N
 async def test_a_warning_names_hidden_paths_of_a_command(cluster: Cluster, below_tmp: Path) -> None:
     (below_tmp / "train.txt").touch()
     (below_tmp / "data").mkdir()
-    script = f"cat {below_tmp}/train.txt {below_tmp}/absent {below_tmp}/data/x /tmp/out"
+    script = f"cat {below_tmp}/train.txt {below_tmp}/absent {below_tmp}/data/x {below_tmp}-absent"
     container = {"volumeMounts": [{"name": "v", "mountPath": f"{below_tmp}/data"}]}
     await cluster.run("named", "sh", "-c", script, container=container, volumes=[{"name": "v", "emptyDir": {}}])
     said = [message for _, _, reason, message in cluster.api.events if reason == "OwnTemporaryFiles"]
