@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -101,7 +101,7 @@ async def _everything(api: Api, namespace: str, name: str, as_created: dict[str,
         as_created.setdefault(pod["metadata"]["name"], pod)
     expected = [each for each in jobset["spec"]["replicatedJobs"] if not (suspended and each.get("dependsOn"))]
     if len(jobs) < sum(each["replicas"] for each in expected):
-        await meet_dependencies(api, namespace, name)
+        await meet_dependencies(api, namespace, name, as_created)  # others are still to be seen as they are created
         return None
     if not suspended and len(pods) < sum(job["spec"]["parallelism"] for job in jobs):
         return None
@@ -109,11 +109,11 @@ async def _everything(api: Api, namespace: str, name: str, as_created: dict[str,
     return Built(objects=[as_created.get(each["metadata"]["name"], each) for items in found for each in items])
 
 
-async def meet_dependencies(api: Api, namespace: str, jobset: str) -> None:
-    """Let every pod of a JobSet be ready, and initializers end."""
+async def meet_dependencies(api: Api, namespace: str, jobset: str, among: Container[str] | None = None) -> None:
+    """Let every pod of a JobSet be ready, and initializers end; only those of these names if there are any."""
     selector = f"labelSelector=jobset.sigs.k8s.io/jobset-name={jobset}"
     for pod in (await api.call("GET", f"/api/v1/namespaces/{namespace}/pods?{selector}"))["items"]:
-        if pod["status"].get("phase") != "Pending":
+        if pod["status"].get("phase") != "Pending" or not (among is None or pod["metadata"]["name"] in among):
             continue
         ends = pod["metadata"]["labels"]["jobset.sigs.k8s.io/replicatedjob-name"].endswith("initializer")
         status = {
