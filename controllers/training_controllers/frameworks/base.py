@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Final
 
 from training_api.constants import MAX_REPLICAS
 from training_api.kinds import BadDeclaration, Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
+from training_api.printable import legible
 from training_api.problems import Problem
 from training_controllers.gang.schedulers import GangScheduler
 from training_controllers.model.annotations import JobAnnotation
@@ -19,6 +22,8 @@ from training_controllers.model.pod_spec import CannotBuild, PodSpec
 from training_controllers.model.records import PodRecord
 
 MIGRATION: Final = re.compile(r"[\w.]+:\w+")
+LONGEST_ERROR: Final = 300
+"""Characters of an exception of another package."""
 
 ReplicaStatuses = Mapping[str, ReplicaStatus]
 """The counted replicas by type, in processing order."""
@@ -150,5 +155,9 @@ class Framework:
         except CannotBuild:
             raise
         except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise CannotBuild(f"configure_pod of the framework for {self.info.kind} failed with {why}") from error
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{PurePath(last.filename).name}:{last.lineno}"
+            why = legible(f"{type(error).__name__}: {error}", LONGEST_ERROR)  # it may quote the job
+            raise CannotBuild(
+                f"configure_pod of the framework for {self.info.kind} failed with {why} ({place})"
+            ) from error

@@ -48,13 +48,24 @@ def test_whoever_fails_fails_the_job(job: World, name: str) -> None:
     assert f"Pod {name}: container deepspeed exited with code 1" in message(job.status, "Failed")
 
 
-def test_an_exception_in_it_is_the_reason_why_there_is_no_pod() -> None:
-    def configure_pod(_job: Job, _slot: Slot, spec: PodSpec) -> PodSpec:
-        return {"volumes": spec["volumes"]}
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("volumes"), "KeyError: 'volumes' (test_plugin_kind.py:"),
+        (ValueError("\x1b[2J\n" + "x" * 5000), "ValueError: "),
+    ],
+)
+def test_an_exception_in_it_is_the_reason_why_there_is_no_pod(error: Exception, said: str) -> None:
+    def configure_pod(_job: Job, _slot: Slot, _spec: PodSpec) -> PodSpec:
+        raise error
 
-    broken = replace(DEEPSPEED, configure_pod=configure_pod)
-    with pytest.raises(CannotBuild, match=r"framework for DeepSpeedJob failed with KeyError: 'volumes'"):
+    with pytest.raises(CannotBuild) as raised:
+        broken = replace(DEEPSPEED, configure_pod=configure_pod)
         build_pod(make_job(KIND, {"Launcher": 1, "Worker": 2}), broken, NewPod(Slot("Worker", 0)))
+    text = str(raised.value)
+    assert text.startswith(f"configure_pod of the framework for DeepSpeedJob failed with {said}")
+    assert len(text) < 500
+    assert text.isprintable()
 
 
 def test_its_pods_have_the_hostfile_and_know_the_launcher(job: World) -> None:
