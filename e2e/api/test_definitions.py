@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +11,7 @@ import yaml
 from e2e.harness.client import Api, Object
 from e2e.harness.cluster import CRDS, Cluster
 from e2e.harness.jobs import NO_SCHEDULER, Namespace, job, log_line
+from e2e.harness.json_lines import json_lines
 from e2e.harness.operator import Operator
 
 ENABLED = ("pytorchjob", "MPIJOB", "JAXJob")
@@ -44,7 +44,7 @@ def tf_job(name: str) -> Object:
 
 def of_mpi_jobs(operator: Operator) -> list[str]:
     """What the operator has said of the resource so far."""
-    said = [json.loads(line) for line in operator.child.output().splitlines() if line.startswith("{")]
+    said = json_lines(operator.child.log)
     return [line.get("reason", line["event"]) for line in said if line.get("resource") == "mpijobs.kubeflow.org"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 import urllib.error
@@ -18,7 +17,7 @@ import yaml
 from e2e.console.gateway import STRANGER, USER_HEADER, gateway, page, serving
 from e2e.console.pictures import look
 from e2e.deployment.installation import DEPLOY, account_kubeconfig, combined
-from e2e.harness.bare import AUDIT_LOG, CONSOLE, bare
+from e2e.harness.bare import CONSOLE, audited, bare
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import PROGRAM
 from e2e.harness.processes import Child
@@ -210,7 +209,8 @@ def test_the_dashboard_shows_it_in_a_frame_and_another_origin_gets_nothing(behin
 
 def asked_by(cluster: Cluster, user: str) -> list[dict[str, Any]]:
     """What the console has asked for a user."""
-    return [each for each in audited(cluster) if each.get("impersonatedUser", {}).get("username") == user]
+    entries = audited(cluster, CONSOLE)
+    return [each for each in entries if each.get("impersonatedUser", {}).get("username") == user]
 
 
 def watches(cluster: Cluster, user: str) -> dict[str, list[str]]:
@@ -251,15 +251,9 @@ def test_watches_are_shared_by_pages_and_end_when_nobody_looks(cluster: Cluster,
     assert len(asked_by(cluster, "carl")) == before, "no page is open, nothing is asked"
 
 
-def audited(cluster: Cluster) -> list[dict[str, Any]]:
-    """What the console has asked the API server for, and was answered."""
-    lines = cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines()
-    return [entry for entry in map(json.loads, lines) if entry["user"]["username"] == CONSOLE]
-
-
 def test_the_console_reads_only_and_has_no_permission_of_its_own(cluster: Cluster, behind_proxy: Console) -> None:
     behind_proxy.get("/?ns=team-a", kubeflow_userid="ana")
-    ours = audited(cluster)
+    ours = audited(cluster, CONSOLE)
     assert {entry["verb"] for entry in ours} <= {"get", "list", "watch"}
     assert {entry["impersonatedUser"]["username"] for entry in ours if "impersonatedUser" in entry} <= {
         "ana",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from e2e.harness.bare import AUDIT_LOG, AUDITED
+from e2e.harness.bare import AUDITED, audited
 from e2e.harness.cluster import Cluster, write_kubeconfig
 from e2e.support.paths import ROOT
 
@@ -107,11 +107,8 @@ def grant(cluster: Cluster) -> None:
 
 def asked(cluster: Cluster) -> Iterator[tuple[Right, bool]]:
     """What the operator's account of a bare cluster has asked for, and whether it had the right to."""
-    for line in cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines():
-        entry = json.loads(line)
+    for entry in audited(cluster, AUDITED):
         where = entry.get("objectRef")
-        if entry["user"]["username"] != AUDITED:
-            continue
         if where is None or "resource" not in where:
             continue  # discovery, which everybody may read
         resource = "/".join(filter(None, (where["resource"], where.get("subresource"))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 import yaml
 from e2e.deployment.installation import DEPLOY, LEASE
-from e2e.harness.bare import AUDIT_LOG, AUDITED
+from e2e.harness.bare import AUDITED, audited
 from e2e.harness.client import Api, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace, elastic, job, typical
@@ -103,6 +102,5 @@ async def ask_for_everything(jobs: Namespace, name: str) -> None:
 
 def rejections(cluster: Cluster) -> list[str]:
     """What the operator's account of a bare cluster was told where it was rejected something."""
-    entries = map(json.loads, cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines())
-    answers = (entry["responseStatus"] for entry in entries if "responseStatus" in entry)
+    answers = (entry["responseStatus"] for entry in audited(cluster, AUDITED) if "responseStatus" in entry)
     return [answer.get("message", "") for answer in answers if answer["code"] == 403]

@@ -10,9 +10,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from e2e.harness.binaries import CONTROL_PLANE, kubernetes, programs
 from e2e.harness.cluster import Cluster, write_kubeconfig
+from e2e.harness.json_lines import json_lines
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
 from e2e.harness.startup import answers, private_file, service_account_keys, wait_until
@@ -30,6 +32,12 @@ AUDIT_POLICY = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "users": [AUDITED, CONSOLE]}, {"level": "None"}],
 }
+
+
+def audited(cluster: Cluster, user: str) -> list[dict[str, Any]]:
+    """What a bare cluster's API server was asked for by one of these accounts, and has answered."""
+    entries = json_lines(cluster.kubeconfig.with_name(AUDIT_LOG))
+    return [entry for entry in entries if entry["user"]["username"] == user]
 
 
 class ControlPlane:

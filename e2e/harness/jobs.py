@@ -143,9 +143,9 @@ class Namespace:
 
 
 async def log_line(read: Callable[[], str], text: str, limit: float = 30.0) -> str:
-    """Wait for a line with `text` in what `read` returns."""
+    """Wait for a whole line with `text` in what `read` returns."""
 
     async def found() -> str | None:
-        return next((line for line in read().splitlines() if text in line), None)
+        return next((line for line in read().splitlines(keepends=True) if text in line and line.endswith("\n")), None)
 
     return await eventually(found, f"a log line with {text!r} in:\n{await asyncio.to_thread(read)}", limit)

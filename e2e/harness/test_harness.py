@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from e2e.harness.binaries import KUBERNETES, programs
 from e2e.harness.errors import HarnessError
+from e2e.harness.json_lines import json_lines
 from e2e.harness.processes import Child
 from e2e.harness.providers import provide
 from e2e.node.requirements import PACKAGES
@@ -33,6 +34,15 @@ def test_children_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     parent.kill()
     parent.wait()
     _wait_for(lambda: _state(child) in ("", "(sleep) Z"))  # gone, or not yet collected by init
+
+
+def test_a_json_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    whole = 'a traceback\n{"name": "é"}\n'.encode()
+    for end in range(len(whole) + 1):
+        log.write_bytes(whole[:end])
+        assert list(json_lines(log)) == ([{"name": "é"}] if end == len(whole) else [])
+    assert list(json_lines(log, since=len(whole))) == []
 
 
 def _state(pid: int) -> str:

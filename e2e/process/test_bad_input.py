@@ -18,6 +18,7 @@ import yaml
 from e2e.harness.client import ApiError, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace, job, log_line
+from e2e.harness.json_lines import json_lines
 from e2e.harness.operator import PROGRAM, WRITES, Operator
 from e2e.support import marks
 
@@ -119,9 +120,9 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
 
 def _lines(operator: Operator) -> list[dict[str, str]]:
     """What the operator has logged of missing permissions."""
-    whole = operator.child.output().rpartition("\n")[0].splitlines()
     named = ("a permission is missing", "no permission for this resource")
-    return [json.loads(line) for line in whole if any(words in line for words in named)]
+    said = json_lines(operator.child.log)
+    return [line for line in said if line["event"].startswith(named)]
 
 
 def _missing(operator: Operator) -> set[tuple[str, str, str]]:
@@ -188,8 +189,8 @@ async def test_definitions_without_our_status_fields_are_told_of_once(
             await jobs.run_to_success(job(name, "XGBoostJob", Master=1, Worker=1))
     finally:
         await jobs.api.patch(crd, {"spec": {"versions": [version]}})
-    lines = operator.child.output().splitlines()
-    told = [json.loads(line)["resource"] for line in lines if "is older than the operator" in line]
+    said = json_lines(operator.child.log)
+    told = [line["resource"] for line in said if "is older than the operator" in line["event"]]
     assert told == ["xgboostjobs.kubeflow.org"]
     assert "Traceback" not in operator.child.output()
 

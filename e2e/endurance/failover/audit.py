@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from e2e.harness.json_lines import json_lines
+
 ACCOUNTS = "system:serviceaccounts:replicas"
 """The group of all replicas: each one has an account in this namespace."""
 WRITES = ["create", "update", "patch", "delete"]
@@ -58,13 +60,7 @@ def writes(folder: Path, since: int = 0) -> list[Write]:
 
 
 def _writes(folder: Path, since: int) -> Iterator[Write]:
-    with log_in(folder).open("rb") as log:
-        log.seek(since)
-        noted = log.read().decode(errors="replace")  # the last line may be cut anywhere
-    for line in noted.splitlines(keepends=True):
-        if not line.endswith("\n"):
-            return
-        entry = json.loads(line)
+    for entry in json_lines(log_in(folder), since):
         if entry["verb"] not in WRITES or entry.get("responseStatus", {}).get("code", 500) >= 300:
             continue
         where = entry["objectRef"]
