@@ -136,7 +136,8 @@ async def _held(transport: Transport, holder: Holder, namespace: str, ignored: C
 async def connected(kubeconfig: str, context: str) -> AsyncIterator[Transport]:
     """A connection to the cluster of a kubeconfig, of its current context or another; raises Failure."""
     try:
-        transport = HttpTransport(await load(kubeconfig, context=context))
+        # Each log that is followed keeps a connection.
+        transport = HttpTransport(await load(kubeconfig, context=context), connections=0)
     except ConfigError as error:
         raise Failure(f"{error}.", Exit.ENVIRONMENT) from None
     try:

@@ -151,6 +151,7 @@ def test_the_page_is_one_file_with_pictures_of_ranks_and_curves(tmp_path: Path) 
     text = called(tmp_path, V1, ALONE, "--format", "html").output
     page = Page(text)
     assert page.tags.count("svg") == 3
+    assert '<td class="bad">different</td>' in text
     assert page.links == set()
     assert "prefers-color-scheme: dark" in text
 

@@ -156,6 +156,7 @@ def test_html_has_pictures_and_no_markup_of_others() -> None:
     page = Page(text)
     assert "&lt;script&gt;" in text
     assert page.tags.count("svg") == 2
+    assert '<td class="bad">error</td>' in text
     assert "script" not in page.tags
 
 

@@ -1,4 +1,4 @@
-"""Tables for a terminal, for a file, and for Markdown."""
+"""Tables for a terminal, for a file, for Markdown and for a page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Final
 
 _GAP: Final = "  "
@@ -33,15 +34,23 @@ class Table:
         lines = [self.titles, marks, *self.rows]
         return "\n".join(f"| {' | '.join(map(_in_markdown, line))} |" for line in lines)
 
-    def terminal(self, colours: Mapping[str, str]) -> str:
-        """For a terminal: cells that are a key of `colours` in that colour; without the package rich, plain."""
-        if importlib.util.find_spec("rich") is None:
-            return self.plain()
-        return _rich(self, colours)
+    def html(self, classes: Mapping[str, str]) -> str:
+        """A table of a page; cells that are a key of `classes` have that class."""
+        head = "".join(f"<th>{escape(title)}</th>" for title in self.titles)
+        rows = "".join(f"<tr>{''.join(_in_html(cell, classes.get(cell)) for cell in row)}</tr>" for row in self.rows)
+        return f"<table><tr>{head}</tr>{rows}</table>"
+
+    def text(self, colours: Mapping[str, str], *, terminal: bool) -> str:
+        """As `plain`; for a terminal cells that are a key of `colours` in that colour, if there is the package rich."""
+        return _rich(self, colours) if terminal and importlib.util.find_spec("rich") else self.plain()
 
 
 def _in_markdown(cell: str) -> str:
     return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", "<br>")
+
+
+def _in_html(cell: str, style: str | None) -> str:
+    return f'<td class="{style}">{escape(cell)}</td>' if style else f"<td>{escape(cell)}</td>"
 
 
 def _rich(table: Table, colours: Mapping[str, str]) -> str:

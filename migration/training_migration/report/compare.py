@@ -21,7 +21,7 @@ COLOURS: Final[Mapping[str, str]] = {
     Answer.INCONCLUSIVE: "yellow",
     Answer.NOTE: "dim",
 }
-_CLASSES: Final = {Answer.EQUAL: "good", Answer.DIFFERENT: "bad", Answer.INCONCLUSIVE: "maybe", Answer.NOTE: ""}
+_CLASSES: Final[Mapping[str, str]] = {Answer.EQUAL: "good", Answer.DIFFERENT: "bad", Answer.INCONCLUSIVE: "maybe"}
 _MOST_CURVES: Final = 8
 
 
@@ -33,8 +33,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def as_text(comparison: Comparison, *, terminal: bool) -> str:
     """The table and the sentence that sums it up."""
-    table = comparison_table(comparison)
-    return f"{table.terminal(COLOURS) if terminal else table.plain()}\n\n{comparison.headline}"
+    return f"{comparison_table(comparison).text(COLOURS, terminal=terminal)}\n\n{comparison.headline}"
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -59,16 +58,10 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 def as_html(comparison: Comparison) -> str:
     """A piece of a page: `svg.STYLE` belongs to it."""
-    cells = "".join(
-        f"<tr><td>{escape(row.aspect)}</td><td>{escape(row.v1)}</td><td>{escape(row.v2)}</td>"
-        f'<td class="{_CLASSES[row.answer]}">{escape(row.answer.value)}</td><td>{escape(row.reason)}</td></tr>'
-        for row in comparison.rows
-    )
-    head = "<tr><th>aspect</th><th>v1</th><th>v2</th><th>verdict</th><th>reason</th></tr>"
     pictures = "".join([*_matrices(comparison), *_curves(comparison)])
     return (
         f'<section class="mig"><p><strong>{escape(comparison.headline)}</strong></p>'
-        f'<div class="pictures">{pictures}</div><table>{head}{cells}</table></section>'
+        f'<div class="pictures">{pictures}</div>{comparison_table(comparison).html(_CLASSES)}</section>'
     )
 
 

@@ -23,7 +23,7 @@ COLOURS: Final[Mapping[str, str]] = {
     Likeness.SAME: "green",
     Likeness.EQUIVALENT: "green",
 }
-_CLASSES: Final = {Severity.ERROR: "bad", Severity.WARNING: "maybe", Severity.INFO: "", None: "good"}
+_CLASSES: Final[Mapping[str, str]] = {Severity.ERROR: "bad", Severity.WARNING: "maybe"}
 _OUTCOMES: Final = {
     Summary.DIFFERENT: "bad",
     Summary.LIFE_CYCLE: "maybe",
@@ -77,8 +77,7 @@ def as_text(difference: Difference, *, everything: bool = False, terminal: bool 
         *(f"{side}: {text}" for side, text in _training(difference)),
     ]
     for title, items in sections(difference, everything=everything):
-        table = _table(items)
-        shown = (table.terminal(COLOURS) if terminal else table.plain()) if items else "nothing differs"
+        shown = _table(items).text(COLOURS, terminal=terminal) if items else "nothing differs"
         parts.append(f"\n{title}\n{shown}")
     return "\n".join([*parts, "", difference.headline])
 
@@ -148,15 +147,7 @@ def as_html(difference: Difference) -> str:
 def _html(difference: Difference) -> Iterator[str]:
     for title, items in sections(difference, everything=False):
         yield f"<h3>{escape(title)}</h3>"
-        if not items:
-            yield "<p>Nothing differs.</p>"
-            continue
-        rows = "".join(
-            "<tr>" + "".join(f'<td class="{_CLASSES[item.severity]}">{escape(cell)}</td>' for cell in _row(item)[:1])
-            + "".join(f"<td>{escape(cell)}</td>" for cell in _row(item)[1:]) + "</tr>"
-            for item in items
-        )  # fmt: skip
-        yield f"<table><tr>{''.join(f'<th>{name}</th>' for name in _TITLES)}</tr>{rows}</table>"
+        yield _table(items).html(_CLASSES) if items else "<p>Nothing differs.</p>"
 
 
 def meeting_pictures(difference: Difference) -> tuple[str, str]:

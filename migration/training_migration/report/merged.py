@@ -52,14 +52,8 @@ def as_html(chapters: Sequence[Chapter]) -> str:
 def _body(chapter: Chapter) -> str:
     if chapter.html:
         return chapter.html
-    tables = [(f"<h3>{escape(title)}</h3>" if title else "") + _table(table) for title, table in chapter.tables]
+    tables = [(f"<h3>{escape(title)}</h3>" if title else "") + table.html({}) for title, table in chapter.tables]
     return f"<p>{escape(chapter.headline)}</p>{''.join(tables)}"
-
-
-def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(title)}</th>" for title in table.titles)
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
-    return f"<table><tr>{head}</tr>{rows}</table>"
 
 
 def as_junit(chapters: Sequence[Chapter]) -> str:

@@ -105,8 +105,7 @@ def headline(content: Json) -> str:
 
 def as_text(content: Json, *, terminal: bool) -> str:
     """The table and the sentences that sum it up."""
-    table = as_table(content["jobs"])
-    return f"{table.terminal(COLOURS) if terminal else table.plain()}\n\n{headline(content)}"
+    return f"{as_table(content['jobs']).text(COLOURS, terminal=terminal)}\n\n{headline(content)}"
 
 
 def as_markdown(content: Json) -> str:

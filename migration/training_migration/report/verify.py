@@ -35,7 +35,7 @@ def as_text(verifications: Sequence[Verification], *, terminal: bool) -> str:
         for each in verifications
         if each.differences
     ]
-    return "\n\n".join([table.terminal(COLOURS) if terminal else table.plain(), *details, _sum(verifications)])
+    return "\n\n".join([table.text(COLOURS, terminal=terminal), *details, _sum(verifications)])
 
 
 def as_json(verifications: Sequence[Verification], how: How) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from training_api.constants import EXTENSION_PREFIX, JOB_NAME_LABEL
+from training_migration.cluster import connected
 from training_migration.exits import Exit, Failure
 from training_migration.runs.api import CONFLICT, NOT_FOUND, Api, Rejected
 from training_migration.runs.ends import end_of_train_job, end_of_v1
@@ -18,8 +19,6 @@ from training_migration.runs.pod_logs import PodLogs
 from training_migration.runs.record import EndState, Ref, Side
 from training_migration.runs.recording import Seen
 from training_migration.runs.sightings import Sightings, phase_of, trouble_of
-from training_operator.kube.config import ConfigError, load
-from training_operator.kube.http import HttpTransport
 
 Json = dict[str, Any]
 Log = Callable[[str], None]
@@ -48,22 +47,6 @@ class ClusterOptions:
     """Value of the label."""
 
 
-@asynccontextmanager
-async def connected(kubeconfig: str, context: str) -> AsyncIterator[Api]:
-    """A connection to a cluster; raises Failure if there is none."""
-    try:
-        # Each log that is followed keeps a connection.
-        transport = HttpTransport(await load(kubeconfig, context=context), connections=0)
-    except ConfigError as error:
-        raise Failure(f"{error}.", Exit.ENVIRONMENT) from None
-    try:
-        yield Api(transport)
-    except OSError as error:
-        raise Failure(f"the cluster cannot be reached: {error or type(error).__name__}.", Exit.ENVIRONMENT) from None
-    finally:
-        await transport.close()
-
-
 class ClusterSide:
     """One side of one job, in one namespace."""
 
@@ -79,7 +62,8 @@ class ClusterSide:
 
     async def run(self, objects: Sequence[Json]) -> Seen:
         """Create the objects, the last of which is the job, follow it to its end, and remove what was created."""
-        async with connected(self._options.kubeconfig, self._options.context) as api:
+        async with connected(self._options.kubeconfig, self._options.context) as transport:
+            api = Api(transport)
             try:
                 await self._begin(api, objects)
                 await self._follow(api)

@@ -88,7 +88,7 @@ def _as_text(seen: Sequence[Seen], *, terminal: bool) -> str:
     ]
     table = Table(("side", "pod", "rank", "read from", "coordinator", "heard from", "names", "verdict"), rows)
     colours = {"met": "green"}
-    parts = [table.terminal(colours) if terminal and sys.stdout.isatty() else table.plain()]
+    parts = [table.text(colours, terminal=terminal and sys.stdout.isatty())]
     parts += [f"{each.side}: {'; '.join(each.reasons)}" for each in seen if each.end is not EndState.SUCCEEDED]
     if len(seen) == 2:
         comparison = compare(record_of(seen[0], ()), record_of(seen[1], ()))
