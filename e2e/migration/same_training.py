@@ -7,10 +7,12 @@ those that `make train` makes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import time
 from pathlib import Path
 
+import structlog
 from e2e.harness.binaries import cache_folder
 from e2e.migration.trained import ANY_HOSTS, GUARD, SEED, Case, converted, naive, play
 
@@ -42,6 +44,7 @@ def environment(framework: str) -> Path | None:
 
 async def main(names: list[str]) -> int:
     """Play the cases and print a table; return 0 if every one came out as it must."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     rows, failed = [], False
     for name in names or CASES:
         begun, case = time.monotonic(), CASES[name]
