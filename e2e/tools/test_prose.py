@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from e2e.harness.binaries import VALE, programs
-from e2e.tools.prose import alerts, check, texts
+from e2e.tools.prose import alerts, texts
 
 PAGE = "# Run it anew\n\n`anew` is code, and so is\n\n```console\n$ anew\n```\n"
 MODULE = '''"""A docstring may begin anew."""
@@ -34,7 +34,3 @@ def test_strings_of_a_module_are_read_at_their_lines(
 ) -> None:
     (tmp_path / "x.py.txt").write_text(texts(MODULE, with_docstrings=with_docstrings))
     assert [int(found.split(":")[1]) for found in alerts(vale, tmp_path, [Path("x.py.txt")])] == lines
-
-
-def test_everything_keeps_to_the_vocabulary(vale: Path) -> None:
-    assert check(vale) == []
