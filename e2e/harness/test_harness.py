@@ -36,6 +36,20 @@ def test_children_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     _wait_for(lambda: _state(child) in ("", "(sleep) Z"))  # gone, or not yet collected by init
 
 
+def test_no_two_processes_are_given_the_same_port() -> None:
+    program = "import random; from e2e.harness.ports import free_ports; random.seed(7); print(*free_ports(3)); input()"
+    command = [sys.executable, "-c", program]
+    with (
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first,
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as second,
+    ):
+        assert first.stdout and second.stdout
+        ports = [*first.stdout.readline().split(), *second.stdout.readline().split()]
+        first.communicate("\n")
+        second.communicate("\n")
+    assert len(set(ports)) == 6
+
+
 def test_a_json_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
     log = tmp_path / "log"
     whole = 'a traceback\n{"name": "é"}\n'.encode()
