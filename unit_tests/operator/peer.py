@@ -87,7 +87,7 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIte
 
 
 async def hello(_: web.Request) -> web.StreamResponse:
-    return web.Response(body=b"hello", headers={"Retry-After": "3"})
+    return web.Response(body=b"hello")
 
 
 @asynccontextmanager

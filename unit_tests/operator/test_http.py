@@ -20,6 +20,12 @@ from training_operator.kube.resources import PODS
 from training_operator.kube.transport import MERGE_PATCH, Request
 
 
+@pytest.fixture(autouse=True)
+def swept_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what is not answered in time is given up by a later sweep than the first."""
+    monkeypatch.setattr("training_operator.kube.exchange.SWEEP_SECONDS", 0.01)
+
+
 @asynccontextmanager
 async def connected(
     handler: Handler,
@@ -40,7 +46,7 @@ async def test_a_request_and_its_answer(tmp_path: Path) -> None:
         query = {"labelSelector": "a in (b,c),d", "continue": "x+/="}
         request = Request("PATCH", "/api/v1/namespaces/a%2Fb/pods", query, b"{}", MERGE_PATCH)
         answer = await transport.request(request)
-        assert (answer.status, answer.body, answer.headers["retry-after"]) == (200, b"hello", "3")
+        assert (answer.status, answer.body) == (200, b"hello")
         seen = peer.requests[0]
         assert seen.method == "PATCH"
         assert seen.raw_path.startswith("/api/v1/namespaces/a%2Fb/pods?")
@@ -50,6 +56,15 @@ async def test_a_request_and_its_answer(tmp_path: Path) -> None:
         assert seen.headers["Authorization"] == "Bearer secret"
         assert seen.headers["User-Agent"].startswith("training-operator")
         assert peer.bodies == [b"{}"]
+
+
+async def test_the_headers_of_an_error(tmp_path: Path) -> None:
+    async def busy(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=429, headers={"Retry-After": "3"})
+
+    async with connected(busy, tmp_path) as (transport, _):
+        answer = await transport.request(Request("GET", "/"))
+    assert (answer.status, answer.headers["retry-after"]) == (429, "3")
 
 
 async def goodbye(_: web.Request) -> web.StreamResponse:

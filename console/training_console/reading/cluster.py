@@ -7,8 +7,9 @@ import json
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from typing import Any, Final
+
+import msgspec
 
 from training_console.reading.feeds import Feeds, NoAnswer, NotAllowed
 from training_console.reading.positions import Positions
@@ -70,12 +71,14 @@ class OfOneName:
 
     async def request(self, request: Request) -> Response:
         """Send a request for these."""
-        return await self._transport.request(replace(request, query={**request.query, **self._chosen}))
+        return await self._transport.request(msgspec.structs.replace(request, query={**request.query, **self._chosen}))
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """Send a request for these, and hand out its answer line by line."""
-        async with self._transport.stream(replace(request, query={**request.query, **self._chosen})) as stream:
+        async with self._transport.stream(
+            msgspec.structs.replace(request, query={**request.query, **self._chosen})
+        ) as stream:
             yield stream
 
     async def close(self) -> None:

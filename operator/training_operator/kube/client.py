@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -334,7 +333,7 @@ class KubeClient:
             allowed = self._fence.certain
         if content is not None or allowed is not None:
             body = request.body if content is None else _encode(content)
-            request = replace(request, body=body, allowed=allowed)
+            request = msgspec.structs.replace(request, body=body, allowed=allowed)
         begun, beside = clock(), self._gate.in_flight - 1
         try:
             answer = await self._transport.request(request)

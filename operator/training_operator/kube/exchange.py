@@ -6,6 +6,7 @@ aiohttp does the same in three to four times the CPU time, and takes 11 MB of me
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -20,6 +21,8 @@ from training_operator.kube.transport import Response
 
 KEPT_SECONDS: Final = 60.0
 """An API server closes idle connections after 90 s; a request must not meet that."""
+SWEEP_SECONDS: Final = 0.5
+"""So much later than asked waiting may end: a timer of its own for each wait takes 5 us."""
 BUFFERED_MOST: Final = 1024 * 1024
 """Bytes of a stream that wait to be taken; nothing more is read from the connection then."""
 
@@ -39,24 +42,35 @@ class Connections:
         self._connector = Connector(config)
         self._slots, self._stream_slots = (asyncio.Semaphore(most or sys.maxsize) for _ in range(2))
         self._idle: deque[tuple[float, _Exchange]] = deque()
-        self._streams = set[StreamConnection]()
+        self._busy = set[_Connection]()
+        """Those that wait for an answer, or for the next piece of one."""
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
 
-    async def exchange(self, head: bytes, body: bytes, allowed: Callable[[], bool] | None) -> Response:
-        """Send a request and return its answer, unless it is not `allowed` once it is connected; raises `OSError`."""
-        async with self._slots:
-            connection = self._kept() or await self._connector.connect(_Exchange)
-            try:
-                if allowed is not None and not allowed():
-                    raise NotAllowed
-                answer = await connection.exchange(head + body)
-            except NotAllowed:
+    async def exchange(self, request: bytes, seconds: float, allowed: Callable[[], bool] | None) -> Response:
+        """Send a request and return its answer, unless it is not `allowed` once it is connected.
+
+        Raises `OSError`; that is `TimeoutError` if there is no answer after some `seconds`.
+        """
+        deadline = self._loop.time() + seconds
+        connection = await self._taken(deadline)
+        try:
+            if allowed is not None and not allowed():
                 self._keep(connection)
-                raise
+                raise NotAllowed
+            connection.deadline = deadline
+            self._begin(connection)
+            try:
+                answer = await connection.exchange(request)
             except BaseException:
                 connection.abort()
                 raise
+            finally:
+                self._busy.discard(connection)
             self._keep(connection)
             return answer
+        finally:
+            self._slots.release()
 
     @asynccontextmanager
     async def stream(self, head: bytes, silence: float) -> AsyncIterator[StreamConnection]:
@@ -66,24 +80,50 @@ class Connections:
         """
         async with self._stream_slots:
             connection = await self._connector.connect(lambda server: StreamConnection(server, silence))
-            self._streams.add(connection)
+            self._begin(connection)
             try:
                 await connection.begin(head)
                 yield connection
             finally:
-                self._streams.discard(connection)
+                self._busy.discard(connection)
                 connection.abort()
 
     def close(self) -> None:
         """Close the connections of streams, and those that wait for a request."""
         while self._idle:
             self._idle.pop()[1].abort()
-        for stream in self._streams:
-            stream.abort()
+        for connection in self._busy:
+            if isinstance(connection, StreamConnection):
+                connection.abort()
+
+    async def _taken(self, deadline: float) -> _Exchange:
+        """Take a slot, and a connection that was kept or else a new one; raises `OSError`."""
+        if not self._slots.locked() and (kept := self._kept()) is not None:
+            await self._slots.acquire()  # does not wait, so no timer is needed
+            return kept
+        async with asyncio.timeout_at(deadline):
+            await self._slots.acquire()
+            try:
+                return self._kept() or await self._connector.connect(_Exchange)
+            except BaseException:
+                self._slots.release()
+                raise
+
+    def _begin(self, connection: _Connection) -> None:
+        self._busy.add(connection)
+        if self._sweeper is None:
+            self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    def _sweep(self) -> None:
+        """Give up what has waited for too long."""
+        now = self._loop.time()
+        for connection in [each for each in self._busy if each.deadline <= now]:
+            connection.give_up()
+        self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep) if self._busy else None
 
     def _kept(self) -> _Exchange | None:
         """Return the connection that was used last, and close those that have been idle for long."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         while self._idle and now - self._idle[0][0] > KEPT_SECONDS:
             self._idle.popleft()[1].abort()
         while self._idle:
@@ -94,20 +134,28 @@ class Connections:
 
     def _keep(self, connection: _Exchange) -> None:
         if connection.reusable:
-            self._idle.append((asyncio.get_running_loop().time(), connection))
+            self._idle.append((self._loop.time(), connection))
         else:
             connection.abort()
 
 
 class _Connection(asyncio.Protocol):
-    """One connection; the parser calls its `on_` methods."""
+    """One connection; the parser calls what is named `on_`."""
 
     def __init__(self, server: str) -> None:
         """`server` is named in errors."""
         self._server = server
+        self.deadline = math.inf
+        """When waiting ends, by the clock of the event loop."""
         self._transport: asyncio.Transport | None = None
+        self._raw_headers: dict[bytes, bytes] = {}
+        self.on_header = self._raw_headers.__setitem__  # an answer has ten, of which hardly any is read
         self._parser = httptools.HttpResponseParser(self)
-        self._headers: dict[str, str] = {}
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the answer, with lower-case names."""
+        return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._raw_headers.items()}
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -121,14 +169,15 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._fail(error)
+            self._fail(self._broken(error))
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail(exc)
+        self._fail(self._broken(exc))
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+    def give_up(self) -> None:
+        """Wait no longer: nothing has come in time."""
+        self._fail(TimeoutError(f"{self._server} has not answered in time"))
 
     def _broken(self, error: Exception | None) -> ConnectionError:
         return ConnectionError(f"{self._server}: {error or 'the server has closed the connection'}")
@@ -137,8 +186,8 @@ class _Connection(asyncio.Protocol):
         assert self._transport is not None
         self._transport.write(request)
 
-    def _fail(self, error: Exception | None) -> None:
-        """Note that nothing more will come."""
+    def _fail(self, error: OSError) -> None:
+        """Note why nothing more will come."""
         raise NotImplementedError
 
 
@@ -146,11 +195,12 @@ class _Exchange(_Connection):
     """A connection for requests with whole answers, one at a time."""
 
     def __init__(self, server: str) -> None:
+        self._parts: list[bytes] = []
+        self.on_body = self._parts.append
         super().__init__(server)
         self.reusable = True
         """Whether another request may be sent."""
         self._answer: asyncio.Future[Response] | None = None
-        self._parts: list[bytes] = []
 
     async def exchange(self, request: bytes) -> Response:
         """Send a request and return its answer."""
@@ -172,10 +222,8 @@ class _Exchange(_Connection):
     def on_message_begin(self) -> None:
         if self._answer is None:  # unsolicited: the next request must not get this as its response
             self.reusable = False
-        self._headers, self._parts = {}, []
-
-    def on_body(self, body: bytes) -> None:
-        self._parts.append(body)
+        self._raw_headers.clear()
+        self._parts.clear()
 
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -184,12 +232,12 @@ class _Exchange(_Connection):
         self.reusable = self.reusable and self._parser.should_keep_alive()
         answer, self._answer = self._answer, None
         if answer is not None and not answer.done():
-            answer.set_result(Response(status, b"".join(self._parts), self._headers))
+            answer.set_result(Response(status, b"".join(self._parts), {} if status < 300 else self.headers))
 
-    def _fail(self, error: Exception | None) -> None:
+    def _fail(self, error: OSError) -> None:
         self.reusable = False
         if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(self._broken(error))
+            self._answer.set_exception(error)
 
 
 class StreamConnection(_Connection):
@@ -200,16 +248,12 @@ class StreamConnection(_Connection):
         super().__init__(server)
         self.status = 0
         self._silence = silence
+        self._loop = asyncio.get_running_loop()
         self._pieces: list[bytes] = []
         self._buffered = 0
         self._ended: Exception | bool = False
         """Whether nothing more comes; the error if that is too early."""
         self._news: asyncio.Future[None] | None = None
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers of the answer, with lower-case names."""
-        return self._headers
 
     async def begin(self, request: bytes) -> None:
         """Send the request, and wait for the head of its answer."""
@@ -235,9 +279,10 @@ class StreamConnection(_Connection):
             raise self._ended
 
     async def _wait(self) -> None:
-        self._news = asyncio.get_running_loop().create_future()
-        async with asyncio.timeout(self._silence):
-            await self._news
+        self._news = self._loop.create_future()
+        self.deadline = self._loop.time() + self._silence
+        await self._news
+        self.deadline = math.inf
 
     def _notify(self) -> None:
         if self._news is not None and not self._news.done():
@@ -263,7 +308,7 @@ class StreamConnection(_Connection):
         self._ended = bool(self.status)
         self._notify()
 
-    def _fail(self, error: Exception | None) -> None:
+    def _fail(self, error: OSError) -> None:
         if self._ended is False:
-            self._ended = self._broken(error)
+            self._ended = error
         self._notify()

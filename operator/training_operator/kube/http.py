@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -22,8 +21,7 @@ class HttpTransport:
     def __init__(self, config: ClusterConfig, connections: int = CONNECTIONS) -> None:
         """Use at most so many `connections` at once for requests, and as many for streams; 0 for any number."""
         self._config = config
-        self._server = config.server.rstrip("/")
-        address = urlsplit(self._server)
+        address = urlsplit(config.server.rstrip("/"))
         self._prefix = address.path
         host = address.netloc.rpartition("@")[2]
         self._common = [f"Host: {host}", f"User-Agent: {AGENT}", *(f"{k}: {v}" for k, v in config.headers)]
@@ -37,14 +35,14 @@ class HttpTransport:
         return answer
 
     async def _exchange(self, request: Request) -> Response:
-        async with asyncio.timeout(request.timeout):
-            head = await self._head(request)
-            return await self._connections.exchange(head, request.body or b"", request.allowed)
+        message = self._head(request, await self._config.credentials.authorization()) + (request.body or b"")
+        return await self._connections.exchange(message, request.timeout, request.allowed)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """Send `request`, which has no body, and hand out its answer line by line."""
-        async with self._connections.stream(await self._head(request), request.timeout) as connection:
+        head = self._head(request, await self._config.credentials.authorization())
+        async with self._connections.stream(head, request.timeout) as connection:
             status, pieces = connection.status, connection.pieces()
             if status == 401:
                 self._config.credentials.rejected()
@@ -55,25 +53,20 @@ class HttpTransport:
         """Close all connections."""
         self._connections.close()
 
-    async def _head(self, request: Request) -> bytes:
+    def _head(self, request: Request, authorization: str) -> bytes:
         """Everything of a request before its body; raises `ValueError` for what is no part of one line."""
         query = f"?{urlencode(request.query)}" if request.query else ""
         lines = [f"{request.method} {self._prefix}{request.path}{query} HTTP/1.1", *self._common]
-        lines += [f"{name}: {value}" for name, value in (await self._headers(request)).items()]
+        lines.append(f"Accept: {request.accept}")
+        if authorization:
+            lines.append(f"Authorization: {authorization}")
+        if request.body is not None:
+            lines.append(f"Content-Type: {request.content_type}")
         if request.method != "GET":
             lines.append(f"Content-Length: {len(request.body or b'')}")
-        head = "\r\n".join(lines)
-        if " " in request.path or "\0" in head or not head.count("\r") == head.count("\n") == len(lines) - 1:
+        if " " in request.path or not "".join(lines).isprintable():
             raise ValueError(f"the address or a header of {request.method} {request.path!r} has more than one line")
-        return f"{head}\r\n\r\n".encode()
-
-    async def _headers(self, request: Request) -> dict[str, str]:
-        headers = {"Accept": request.accept}
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
-        if authorization := await self._config.credentials.authorization():
-            headers["Authorization"] = authorization
-        return headers
+        return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -7,37 +7,43 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 AGENT = "training-operator"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One HTTP request to an API server, without the server's address and credentials."""
+class Request(msgspec.Struct, frozen=True):
+    """One HTTP request to an API server, without the server's address and credentials.
+
+    Its `repr` does not show the body: keys may be in it.
+    """
 
     method: str
     path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = field(default=None, repr=False)
-    """Not shown: keys may be in it."""
+    query: Mapping[str, str] = {}
+    body: bytes | None = None
     content_type: str = JSON
     accept: str = JSON
     user_agent: str = AGENT
     """Who sends it, for an embedded server; over HTTP the transport says it once for all requests."""
     timeout: float = 30.0
     """Seconds until the whole answer must be there; for a stream, the longest silence between two lines."""
-    allowed: Callable[[], bool] | None = field(default=None, repr=False)
+    allowed: Callable[[], bool] | None = None
     """Asked as the body leaves, however long it took to get a connection; a no raises `OSError`, nothing is done."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.method} {self.path} {dict(self.query)})"
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The answer to a request; `headers` has lower-case names."""
+
+class Response(msgspec.Struct, frozen=True):
+    """The answer to a request."""
 
     status: int
     body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
+    """With lower-case names; over HTTP those of errors only, since nothing asks for others."""
 
 
 @dataclass(frozen=True, slots=True)
