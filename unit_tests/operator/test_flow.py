@@ -7,7 +7,17 @@ from unit_tests.operator.scripted_api import ScriptedApi, answer, pod
 
 from training_operator.kube.client import KubeClient
 from training_operator.kube.errors import NotFound
-from training_operator.kube.flow import FEWEST, IN_FLIGHT, PASSES, RESERVED, AdaptiveLimit, FairGate, Lane, TokenBucket
+from training_operator.kube.flow import (
+    BESIDE_STATUSES,
+    FEWEST,
+    IN_FLIGHT,
+    PASSES,
+    RESERVED,
+    AdaptiveLimit,
+    FairGate,
+    Lane,
+    TokenBucket,
+)
 from training_operator.kube.resources import PODS
 from training_operator.kube.transport import Request, Response
 
@@ -67,6 +77,18 @@ async def test_statuses_have_reserved_places() -> None:
             tasks.create_task(through(gate, "status", log, lane=Lane.STATUS))
         await asyncio.sleep(0.5)
         assert log == ["job", *["status"] * RESERVED]
+
+
+async def test_cleaning_up_makes_room_for_statuses() -> None:
+    gate, log = FairGate(), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(through(gate, "status", log, lane=Lane.STATUS))
+        for _ in range(BESIDE_STATUSES + 3):
+            tasks.create_task(through(gate, "rest", log, lane=Lane.CLEANUP))
+        await asyncio.sleep(0.5)
+        assert log == ["status", *["rest"] * BESIDE_STATUSES]
+        await asyncio.sleep(1)
+        assert log.count("rest") == BESIDE_STATUSES + 3
 
 
 async def in_order(*waiting: Lane) -> list[Lane]:

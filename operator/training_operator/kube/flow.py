@@ -14,6 +14,8 @@ RESERVED: Final = 32
 """Places beyond the limit that only statuses may take: they are small, and what jobs are known by."""
 PASSES: Final = 8
 """So many requests of other lanes go before one that waits in a later lane."""
+BESIDE_STATUSES: Final = 4
+"""Requests of finished jobs' clean-up that may be in flight while statuses are, or wait."""
 CALM: Final = 4
 """With fewer other requests in flight than this, there is nothing that those in the background could hold up."""
 FEWEST: Final = 16
@@ -145,8 +147,15 @@ class FairGate:
         """Wait for a permit and hold it inside the context; requests of one flow and lane stay in order."""
         return _Permit(self, flow, tenant, lane)
 
+    def enter_now(self, lane: Lane) -> bool:
+        """Take a permit if nothing waits and there is one; `leave` follows."""
+        if self._queued or self._through >= self._limit.now + RESERVED or not self._is_free_for(lane, overdue=False):
+            return False
+        self._let_through(lane)
+        return True
+
     async def enter(self, flow: str, tenant: str, lane: Lane) -> None:
-        """Wait for a permit; `leave` follows."""
+        """Wait for a permit in turn; `leave` follows."""
         place = asyncio.get_running_loop().create_future()
         self._waiting[lane].add(tenant, flow, place)
         self._queued += 1
@@ -187,27 +196,31 @@ class FairGate:
             self._queued -= 1
             if place.done():  # its waiter was cancelled
                 continue
-            if self._bucket is not None:
-                self._bucket.take()
-            self._in_flight[lane] += 1
-            self._through += 1
-            self._passed[lane] = 0
-            for later in _LANES[lane + 1 :] if self._queued else ():
-                self._passed[later] += bool(self._waiting[later].tenants)
+            self._let_through(lane)
             place.set_result(None)
 
+    def _let_through(self, lane: Lane) -> None:
+        if self._bucket is not None:
+            self._bucket.take()
+        self._in_flight[lane] += 1
+        self._through += 1
+        self._passed[lane] = 0
+        for later in _LANES[lane + 1 :] if self._queued else ():
+            self._passed[later] += bool(self._waiting[later].tenants)
+
     def _next(self) -> Lane | None:
-        """The lane that has the next place, if there is one."""
+        """The lane that has the next place, if there is one: one that is overdue, or the first that waits."""
         if self._through >= self._limit.now + RESERVED:
             return None
-        waiting = [lane for lane in _LANES if self._waiting[lane].tenants]
-        for lane in waiting:
+        first = None
+        for lane, waiting in zip(_LANES, self._waiting, strict=True):
+            if not waiting.tenants:
+                continue
             if self._passed[lane] >= PASSES and self._is_free_for(lane, overdue=True):
                 return lane
-        for lane in waiting:
-            if self._is_free_for(lane, overdue=False):
-                return lane
-        return None
+            if first is None and self._is_free_for(lane, overdue=False):
+                first = lane
+        return first
 
     def _is_free_for(self, lane: Lane, *, overdue: bool) -> bool:
         if self._closed and lane is not Lane.BACKGROUND:
@@ -217,7 +230,12 @@ class FairGate:
             return False
         if lane is Lane.BACKGROUND and self._in_flight[lane] and not self._is_calm():
             return False
+        if lane is Lane.CLEANUP and self._in_flight[lane] >= BESIDE_STATUSES and self._has_statuses():
+            return False
         return urgent or self._has_token()
+
+    def _has_statuses(self) -> bool:
+        return any(self._in_flight[lane] or self._waiting[lane].tenants for lane in (Lane.FINAL, Lane.STATUS))
 
     def _is_calm(self) -> bool:
         return self._closed or (not self._waiting[Lane.WORK].tenants and self._foreground < CALM)
@@ -245,7 +263,8 @@ class _Permit(AbstractAsyncContextManager[None]):
         self._gate, self._of = gate, (flow, tenant, lane)
 
     async def __aenter__(self) -> None:
-        await self._gate.enter(*self._of)
+        if not self._gate.enter_now(self._of[2]):
+            await self._gate.enter(*self._of)
 
     async def __aexit__(self, *_: object) -> None:
         self._gate.leave(self._of[2])
@@ -258,7 +277,11 @@ class _RoundRobin:
         self.tenants: OrderedDict[str, OrderedDict[str, deque[asyncio.Future[None]]]] = OrderedDict()
 
     def add(self, tenant: str, flow: str, place: asyncio.Future[None]) -> None:
-        self.tenants.setdefault(tenant, OrderedDict()).setdefault(flow, deque()).append(place)
+        if (flows := self.tenants.get(tenant)) is None:
+            flows = self.tenants[tenant] = OrderedDict()
+        if (queue := flows.get(flow)) is None:
+            queue = flows[flow] = deque()
+        queue.append(place)
 
     def take(self) -> asyncio.Future[None]:
         """The next one; its tenant, and its flow, go back to the end of the round."""
