@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-AT_ONCE: Final = 40
-"""Items that are worked on at a time: some more than requests may be in flight. What waits for its turn is in memory,
-and one pod may be large."""
+AT_ONCE: Final = 32
+"""Items that are worked on at a time: as many as requests may be in flight. One that ends is followed by the next
+without waiting, and little waits in memory, where one pod may be large."""
 FAILED_BATCHES: Final = 3
 """After so many failed batches in a row the rest is left for a later reconcile.
 
@@ -27,7 +27,7 @@ async def slow_start(
     over: Callable[[], bool] = lambda: False,
     first: int = 1,
 ) -> None:
-    """Run `do(*context, item)` for all work in batches of 1, 2, 4 ... 32, then all the rest, 40 at a time.
+    """Run `do(*context, item)` for all work in batches of 1, 2, 4 ... 32, then all the rest, 32 at a time.
 
     The `first` batch is larger where the last requests like these were accepted. Nothing more of a batch is begun after
     one returned False, and the next batch has size 1. Nothing is begun once it is `over`.

@@ -38,7 +38,7 @@ async def test_batches_double_up_to_32_then_all_the_rest_is_one() -> None:
 async def test_so_many_are_worked_on_at_a_time() -> None:
     work = Work()
     await slow_start(range(2000), work.do)
-    assert work.most == AT_ONCE == 40
+    assert work.most == AT_ONCE == 32
 
 
 async def test_a_failure_wastes_as_many_requests_as_are_on_their_way() -> None:
