@@ -92,9 +92,8 @@ class EventType(StrEnum):
     WARNING = "Warning"
 
 
-@dataclass(frozen=True, slots=True)
-class JobEvent:
-    """An event to be attached to the job."""
+class JobEvent(msgspec.Struct, frozen=True):
+    """An event to be attached to the job; its texts are legible, whatever they quote."""
 
     type: EventType
     reason: str
@@ -105,10 +104,12 @@ class JobEvent:
     """The object in the message, where events about several objects that differ only in the object may be one."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", legible(self.reason, LONGEST_REASON))
-        object.__setattr__(self, "message", legible(self.message))
+        texts = {"reason": legible(self.reason, LONGEST_REASON), "message": legible(self.message)}
         if self.once is not None:
-            object.__setattr__(self, "once", legible(self.once))
+            texts["once"] = legible(self.once)
+        for name, text in texts.items():
+            if text is not getattr(self, name):  # seldom: nearly all texts are legible as they are
+                msgspec.structs.force_setattr(self, name, text)
 
 
 class Counter(StrEnum):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+import msgspec
 
 from training_controllers.model.plan import EventType, JobEvent
 from training_controllers.ports import Events
@@ -59,4 +60,4 @@ def _of_all(events: Sequence[JobEvent]) -> JobEvent:
     first, names = events[0], sorted((each.about for each in events), key=lambda name: (len(name), name))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     message = first.message.replace(": ", "s: ", 1).replace(first.about, ", ".join(names[:NAMED]) + more)
-    return replace(first, message=message, once=None)
+    return msgspec.structs.replace(first, message=message, once=None)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from training_controllers.model.plan import EventType, JobEvent
 from training_controllers.reconcile.events import NAMED, SINGLY, combined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from training_api.constants import API_VERSION
@@ -67,8 +67,12 @@ class PyTorchOptions:
     @property
     def annotation(self) -> JobAnnotation:
         """The annotation that sets how the workers of a job wait."""
-        others = (mode for mode in MasterWait if mode != self.init_container)
-        return JobAnnotation("init-container", (self.init_container, *others))
+        return _annotation(self.init_container)
+
+
+@lru_cache(maxsize=len(MasterWait))
+def _annotation(default: MasterWait) -> JobAnnotation:
+    return JobAnnotation("init-container", (default, *(mode for mode in MasterWait if mode != default)))
 
 
 def pytorch(options: PyTorchOptions) -> Framework:
@@ -221,6 +225,7 @@ def _spec(job: Job) -> PyTorchJobSpec:
     return job.spec
 
 
+@lru_cache(maxsize=64)
 def _processes_per_pod(nproc: str | None) -> int:
     """The number that `nprocPerNode` gives, 1 where it leaves the choice to torchrun (`auto`, `cpu`, `gpu`)."""
     return int(nproc) if nproc and re.fullmatch(r"[+-]?[0-9]{1,18}", nproc) else 1
