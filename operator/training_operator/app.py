@@ -323,6 +323,8 @@ class App:
         foreign = partial(why_foreign, self._client, resource)
         # Without the permission to list jobs of one kind the operator serves the others.
         store, reflector = self._cache(resource, foreign_crd=foreign, optional=True)
+        name, workers = info.controller_name, settings.controller_threads
+        queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue), workers)
         ports = Ports(
             jobs=CachedJobs(self._client, resource, store),
             pods=CachedDependents(self._client, PODS, self._pods),
@@ -336,11 +338,9 @@ class App:
             priorities=self._priorities,
             nodes=self._nodes,
             compute=self._compute,
-            others_wait=lambda: queue.is_crowded(workers),
+            others_wait=queue.is_crowded,
             pruned=partial(_warn_of_old_crd, resource),
         )
-        name, workers = info.controller_name, settings.controller_threads
-        queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))
         reconciler = JobReconciler(framework, ports)
         self.metrics.jobs(info, reconciler.job_states)
         controller = Controller(

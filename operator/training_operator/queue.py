@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import sys
 from collections.abc import Callable, Hashable
 from itertools import count
 from typing import Final, Generic, Protocol, TypeVar
@@ -13,6 +14,8 @@ K = TypeVar("K", bound=Hashable)
 NORMAL: Final = 0
 FOLLOW_UP: Final = -10
 """Priority of what can wait: pods that have begun to run, cleaning up after a job's end."""
+COUNTS: Final = -12
+"""Priority of pods that have begun to run beside others: only the numbers in their job's status change."""
 NEW: Final = -20
 """Priority of new pods that do not run yet: where many jobs wait, most get Created and Running with one write."""
 LOW: Final = -60
@@ -39,10 +42,20 @@ class WorkQueue(Generic[K]):
     """Hands out each key at most once at a time; adds during processing are remembered, not lost.
 
     A priority is a head start in seconds: a key is passed by those of higher priority that come so many seconds after
-    it at most, so that no stream of urgent keys keeps the others waiting indefinitely.
+    it at most, so that no stream of urgent keys keeps the others waiting indefinitely. Keys below
+    `FOLLOW_UP` are only handed out while fewer than a third of the workers have a key: the others are there for what
+    conditions of jobs depend on.
     """
 
-    def __init__(self, clock: Callable[[], float] | None = None, metrics: QueueMetrics | None = None) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] | None = None,
+        metrics: QueueMetrics | None = None,
+        workers: int = sys.maxsize,
+    ) -> None:
+        self._workers = workers
+        self._held = 0
+        """How many entries of `_ready` have woken a worker that did not get them."""
         self._clock = clock or asyncio.get_running_loop().time
         self._metrics = metrics
         self._dirty: dict[K, tuple[int, float]] = {}
@@ -94,7 +107,11 @@ class WorkQueue(Generic[K]):
             await self._entries.acquire()
             if self._closed:
                 continue
-            _, _, key = heapq.heappop(self._ready)
+            _, _, key = self._ready[0]
+            if len(self._active) >= max(self._workers // 3, 1) and self._dirty.get(key, (NORMAL, 0.0))[0] < FOLLOW_UP:
+                self._held += 1
+                continue
+            heapq.heappop(self._ready)
             if key in self._dirty and key not in self._active:  # else a stale, outbid entry
                 _, since = self._dirty.pop(key)
                 if (timer := self._timers.pop(key, None)) is not None:  # what it is for is seen now
@@ -108,6 +125,9 @@ class WorkQueue(Generic[K]):
     def done(self, key: K) -> None:
         """Let the key be handed out again."""
         started = self._active.pop(key)
+        if self._held:
+            self._held -= 1
+            self._entries.release()
         if self._metrics:
             self._metrics.finished(self._clock() - started)
         if (dirty := self._dirty.get(key)) is not None:
@@ -118,9 +138,9 @@ class WorkQueue(Generic[K]):
         now = self._clock()
         return [now - since for since in self._active.values()]
 
-    def is_crowded(self, workers: int) -> bool:
-        """Whether so many keys are out, and another one waits."""
-        return len(self._active) >= workers and any(key not in self._active for key in self._dirty)
+    def is_crowded(self) -> bool:
+        """Whether all workers have a key, and another one waits."""
+        return len(self._active) >= self._workers and any(key not in self._active for key in self._dirty)
 
     def close(self) -> None:
         """Hand out nothing more, and drop all timers."""

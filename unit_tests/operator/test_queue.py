@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from training_operator.queue import FOLLOW_UP, LOW, Backoff, WorkQueue
+from training_operator.queue import FOLLOW_UP, LOW, NEW, Backoff, WorkQueue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -170,13 +170,39 @@ async def test_what_is_out_is_shown_with_its_time() -> None:
 
 
 async def test_a_key_waits_for_a_worker_only_where_all_are_busy_with_other_keys() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    await taken(queue)
-    queue.add("a")
-    assert not queue.is_crowded(1)
-    queue.add("b")
-    assert (queue.is_crowded(1), queue.is_crowded(2)) == (True, False)
+    queues = [WorkQueue[str](workers=workers) for workers in (1, 2)]
+    for queue in queues:
+        queue.add("a")
+        await taken(queue)
+        queue.add("a")
+        assert not queue.is_crowded()
+        queue.add("b")
+    assert [queue.is_crowded() for queue in queues] == [True, False]
+
+
+async def test_what_only_counts_gets_a_third_of_the_workers() -> None:
+    queue = WorkQueue[str](workers=6)
+    for number in range(5):
+        queue.add(f"new {number}", priority=NEW)
+    workers = [asyncio.create_task(queue.get()) for _ in range(6)]
+    await asyncio.sleep(0)
+
+    def out() -> list[str]:
+        return [each.result() for each in workers if each.done()]
+
+    assert out() == ["new 0", "new 1"]
+    queue.add("follows", priority=FOLLOW_UP)
+    await asyncio.sleep(0)
+    assert out() == ["new 0", "new 1", "follows"]
+    for key in ("new 0", "follows", "new 1"):
+        queue.done(key)
+        await asyncio.sleep(0)
+    assert sorted(out()[-2:]) == ["new 2", "new 3"]
+    queue.done("new 2")
+    queue.done("new 3")
+    await asyncio.sleep(0)
+    assert "new 4" in out()
+    assert len(queue) == 0
 
 
 async def test_the_queue_measures() -> None:

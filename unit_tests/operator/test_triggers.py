@@ -142,6 +142,14 @@ async def test_pods_that_run_are_counted_before_new_pods_and_services(phase: str
     assert await world.before(("ns", "other"), FOLLOW_UP) is first
 
 
+@pytest.mark.parametrize(("status", "first"), [(b"{}", True), (b'{"conditions":[{"type":"Running"}]}', False)])
+async def test_pods_of_a_job_that_runs_only_change_its_counts(status: bytes, first: bool) -> None:
+    world = World()
+    world.jobs.put(msgspec.structs.replace(JOB, version="8", status=status), expected=True)
+    world.pods.observe(pod(1, "Running"))
+    assert await world.before(("ns", "other"), FOLLOW_UP) is first
+
+
 async def test_a_gang_is_not_behind_new_pods() -> None:
     """Its pods may wait for what has changed."""
     world, gangs = World(), Store[OwnedRecord]()

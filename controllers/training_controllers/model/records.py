@@ -126,6 +126,11 @@ class JobRecord(msgspec.Struct, gc=False, frozen=True):
         return self.namespace, self.name
 
     @property
+    def has_run(self) -> bool:
+        """Whether the status has condition Running, true or not."""
+        return b'"type":"Running"' in self.status
+
+    @property
     def ended(self) -> bool:
         """Whether the status has the time of the job's end; v1 has left it out in some of those that failed."""
         return b'"completionTime"' in self.status
