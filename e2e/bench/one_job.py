@@ -7,7 +7,6 @@ The floor is what the API server can do: the same objects, created directly by t
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import statistics
 import tempfile
@@ -20,7 +19,7 @@ import uvloop
 from e2e.harness.client import Api, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import told
-from e2e.harness.floor import AT_ONCE, Objects, fast_client, made_in
+from e2e.harness.floor import AT_ONCE, Objects, create_all, fast_client, made_in
 from e2e.harness.jobs import Namespace, job
 from e2e.harness.operator import running_operator
 from e2e.harness.providers import provide
@@ -89,7 +88,7 @@ class Bench:
             body["metadata"]["ownerReferences"][0]["uid"] = owner["metadata"]["uid"]
         async with fast_client(self._cluster) as client:
             start, cpu = time.perf_counter(), time.process_time()
-            await asyncio.gather(*(client.create(resource, namespace, body) for resource, body in objects))
+            await create_all(client, namespace, objects)
             return time.perf_counter() - start, time.process_time() - cpu
 
     async def _job(self, namespace: str) -> tuple[float, float, float]:
