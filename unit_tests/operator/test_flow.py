@@ -9,6 +9,7 @@ from training_operator.kube.client import KubeClient
 from training_operator.kube.errors import NotFound
 from training_operator.kube.flow import (
     BESIDE_STATUSES,
+    CALM,
     FEWEST,
     IN_FLIGHT,
     PASSES,
@@ -89,6 +90,20 @@ async def test_cleaning_up_makes_room_for_statuses() -> None:
         assert log == ["status", *["rest"] * BESIDE_STATUSES]
         await asyncio.sleep(1)
         assert log.count("rest") == BESIDE_STATUSES + 3
+
+
+async def test_what_waits_in_later_lanes_holds_up_a_request_once_it_is_overdue() -> None:
+    gate, log = FairGate(), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(CALM):
+            tasks.create_task(through(gate, "job", log))
+        for _ in range(2):
+            tasks.create_task(through(gate, "event", log, lane=Lane.BACKGROUND))
+        await asyncio.sleep(0.5)
+        assert log == [*["job"] * CALM, "event"]
+        assert [gate.enter_now(Lane.WORK) for _ in range(PASSES + 1)] == [*[True] * PASSES, False]
+        for _ in range(PASSES):
+            gate.leave(Lane.WORK)
 
 
 async def in_order(*waiting: Lane) -> list[Lane]:

@@ -148,9 +148,12 @@ class FairGate:
         return _Permit(self, flow, tenant, lane)
 
     def enter_now(self, lane: Lane) -> bool:
-        """Take a permit if nothing waits and there is one; `leave` follows."""
-        if self._queued or self._through >= self._limit.now + RESERVED or not self._is_free_for(lane, overdue=False):
+        """Take a permit if there is one and nothing waits that has its turn before; `leave` follows."""
+        if self._through >= self._limit.now + RESERVED or not self._is_free_for(lane, overdue=False):
             return False
+        for each, waiting in zip(_LANES, self._waiting, strict=True) if self._queued else ():
+            if waiting.tenants and (each <= lane or self._passed[each] >= PASSES):
+                return False
         self._let_through(lane)
         return True
 
