@@ -111,7 +111,7 @@ class Settings(BaseModel):
     operator_namespace: Namespace = ""
     """Where the lease lives; empty for the namespace of the pod, or `kubeflow` outside of one."""
     enable_scheme: Annotated[tuple[str, ...], AfterValidator(kinds_of_schemes)] = ()
-    controller_threads: int = Field(default=96, ge=1, le=MOST_THREADS)
+    controller_threads: int = Field(default=48, ge=1, le=MOST_THREADS)
     """Jobs of one kind that are reconciled at once (K-01)."""
     max_replicas: int = Field(default=MAX_REPLICAS, ge=1, le=MOST_REPLICAS)
     """Most replicas of one type; the CRDs say the same by default."""
