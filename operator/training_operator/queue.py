@@ -42,7 +42,7 @@ class WorkQueue(Generic[K]):
     """Hands out each key at most once at a time; adds during processing are remembered, not lost.
 
     A priority is a head start in seconds: a key is passed by those of higher priority that come so many seconds after
-    it at most, so that no stream of urgent keys keeps the others waiting indefinitely. Keys below
+    it at most, so that no stream of urgent keys keeps the others waiting indefinitely. For so long, keys below
     `FOLLOW_UP` are only handed out while fewer than a third of the workers have a key: the others are there for what
     conditions of jobs depend on.
     """
@@ -53,7 +53,7 @@ class WorkQueue(Generic[K]):
         metrics: QueueMetrics | None = None,
         workers: int = sys.maxsize,
     ) -> None:
-        self._workers = workers
+        self._workers, self._ordinary = workers, max(workers // 3, 1)
         self._held = 0
         """How many entries of `_ready` have woken a worker that did not get them."""
         self._clock = clock or asyncio.get_running_loop().time
@@ -108,7 +108,7 @@ class WorkQueue(Generic[K]):
             if self._closed:
                 continue
             _, _, key = self._ready[0]
-            if len(self._active) >= max(self._workers // 3, 1) and self._dirty.get(key, (NORMAL, 0.0))[0] < FOLLOW_UP:
+            if len(self._active) >= self._ordinary and self._may_be_held(key):
                 self._held += 1
                 continue
             heapq.heappop(self._ready)
@@ -139,8 +139,14 @@ class WorkQueue(Generic[K]):
         return [now - since for since in self._active.values()]
 
     def is_crowded(self) -> bool:
-        """Whether all workers have a key, and another one waits."""
-        return len(self._active) >= self._workers and any(key not in self._active for key in self._dirty)
+        """Whether all workers that another key may have are busy, and one waits."""
+        most = self._ordinary if self._held else self._workers
+        return len(self._active) >= most and any(key not in self._active for key in self._dirty)
+
+    def _may_be_held(self, key: K) -> bool:
+        """Whether the key is not urgent, and has not waited for as long as urgent ones may pass it."""
+        priority, since = self._dirty.get(key, (NORMAL, 0.0))
+        return priority < FOLLOW_UP and self._clock() - since < -priority
 
     def close(self) -> None:
         """Hand out nothing more, and drop all timers."""

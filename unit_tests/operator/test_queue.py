@@ -205,6 +205,22 @@ async def test_what_only_counts_gets_a_third_of_the_workers() -> None:
     assert len(queue) == 0
 
 
+async def test_what_only_counts_is_not_kept_waiting_by_long_work() -> None:
+    queue = WorkQueue[str](workers=3)
+    queue.add("long")
+    await taken(queue)
+    queue.add("new", priority=NEW)
+    waiting = [asyncio.create_task(queue.get()) for _ in range(2)]
+    await asyncio.sleep(1)
+    assert queue.is_crowded()  # so that the long one yields
+    await asyncio.sleep(-NEW)
+    queue.add("urgent")
+    await asyncio.sleep(0)
+    queue.add("next")
+    await asyncio.sleep(0)
+    assert "new" in [each.result() for each in waiting if each.done()]
+
+
 async def test_the_queue_measures() -> None:
     log = list[tuple[str, float]]()
 
