@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import sys
+from collections import deque
 from collections.abc import Callable, Hashable
 from itertools import count
 from typing import Final, Generic, Protocol, TypeVar
@@ -54,17 +55,16 @@ class WorkQueue(Generic[K]):
         workers: int = sys.maxsize,
     ) -> None:
         self._workers, self._ordinary = workers, max(workers // 3, 1)
-        self._held = 0
-        """How many entries of `_ready` have woken a worker that did not get them."""
         self._clock = clock or asyncio.get_running_loop().time
         self._metrics = metrics
         self._dirty: dict[K, tuple[int, float]] = {}
         self._active: dict[K, float] = {}
         self._ready: list[tuple[float, int, K]] = []
+        self._later: list[tuple[float, int, K]] = []
+        """Keys below `FOLLOW_UP`, each with the moment at which it is due; entries of keys that are out are stale."""
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._order = count()
-        self._entries = asyncio.Semaphore(0)
-        """Counts `_ready`, so that an entry wakes one worker and not all."""
+        self._idle = deque[asyncio.Future[None]]()
         self._closed = False
 
     def __len__(self) -> int:
@@ -103,35 +103,27 @@ class WorkQueue(Generic[K]):
 
         Its timer is cancelled: this reconcile sees every earlier change, and requeues the key for its next deadline.
         """
-        while True:
-            await self._entries.acquire()
-            if self._closed:
-                continue
-            _, _, key = self._ready[0]
-            if len(self._active) >= self._ordinary and self._may_be_held(key):
-                self._held += 1
-                continue
-            heapq.heappop(self._ready)
-            if key in self._dirty and key not in self._active:  # else a stale, outbid entry
-                _, since = self._dirty.pop(key)
-                if (timer := self._timers.pop(key, None)) is not None:  # what it is for is seen now
-                    timer.cancel()
-                now = self._clock()
-                self._active[key] = now
-                if self._metrics:
-                    self._metrics.started(now - since)
-                return key
+        while (key := self._take()) is None:
+            self._idle.append(turn := asyncio.get_running_loop().create_future())
+            await turn
+        _, since = self._dirty.pop(key)
+        if (timer := self._timers.pop(key, None)) is not None:  # what it is for is seen now
+            timer.cancel()
+        now = self._clock()
+        self._active[key] = now
+        if self._metrics:
+            self._metrics.started(now - since)
+        return key
 
     def done(self, key: K) -> None:
         """Let the key be handed out again."""
         started = self._active.pop(key)
-        if self._held:
-            self._held -= 1
-            self._entries.release()
         if self._metrics:
             self._metrics.finished(self._clock() - started)
         if (dirty := self._dirty.get(key)) is not None:
             self._push(key, *dirty)
+        elif self._later:  # which a worker that is idle may have now
+            self._wake()
 
     def working(self) -> list[float]:
         """For how many seconds each key has been worked on that is out now."""
@@ -140,13 +132,8 @@ class WorkQueue(Generic[K]):
 
     def is_crowded(self) -> bool:
         """Whether all workers that another key may have are busy, and one waits."""
-        most = self._ordinary if self._held else self._workers
+        most = self._ordinary if self._first(self._later) else self._workers
         return len(self._active) >= most and any(key not in self._active for key in self._dirty)
-
-    def _may_be_held(self, key: K) -> bool:
-        """Whether the key is not urgent, and has not waited for as long as urgent ones may pass it."""
-        priority, since = self._dirty.get(key, (NORMAL, 0.0))
-        return priority < FOLLOW_UP and self._clock() - since < -priority
 
     def close(self) -> None:
         """Hand out nothing more, and drop all timers."""
@@ -156,8 +143,33 @@ class WorkQueue(Generic[K]):
         self._timers.clear()
 
     def _push(self, key: K, priority: int, since: float) -> None:
-        heapq.heappush(self._ready, (since - priority, next(self._order), key))
-        self._entries.release()
+        heap = self._later if priority < FOLLOW_UP else self._ready
+        heapq.heappush(heap, (since - priority, next(self._order), key))
+        self._wake()
+
+    def _wake(self) -> None:
+        """Let one idle worker look for a key."""
+        while self._idle:
+            if not (turn := self._idle.popleft()).done():
+                turn.set_result(None)
+                return
+
+    def _take(self) -> K | None:
+        """Remove the key that is due first from those that a worker may have now."""
+        if self._closed:
+            return None
+        ready, later = self._first(self._ready), self._first(self._later)
+        if later and len(self._active) >= self._ordinary and self._clock() < later[0]:
+            later = None
+        if later and (not ready or later < ready):
+            return heapq.heappop(self._later)[2]
+        return heapq.heappop(self._ready)[2] if ready else None
+
+    def _first(self, heap: list[tuple[float, int, K]]) -> tuple[float, int, K] | None:
+        """Return the first entry that is not stale, and drop those before it."""
+        while heap and (heap[0][2] not in self._dirty or heap[0][2] in self._active):
+            heapq.heappop(heap)
+        return heap[0] if heap else None
 
     def _ring(self, key: K, priority: int) -> None:
         del self._timers[key]

@@ -1,8 +1,9 @@
 import asyncio
+import random
 
 import pytest
 
-from training_operator.queue import FOLLOW_UP, LOW, NEW, Backoff, WorkQueue
+from training_operator.queue import COUNTS, FOLLOW_UP, LOW, NEW, NORMAL, Backoff, WorkQueue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -219,6 +220,32 @@ async def test_what_only_counts_is_not_kept_waiting_by_long_work() -> None:
     queue.add("next")
     await asyncio.sleep(0)
     assert "new" in [each.result() for each in waiting if each.done()]
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_every_key_is_worked_on_whatever_happens_to_others(seed: int) -> None:
+    chance, queue = random.Random(seed), WorkQueue[int](workers=6)
+    last_add, last_get = dict[int, float](), dict[int, float]()
+    now = asyncio.get_running_loop().time
+
+    async def work() -> None:
+        while True:
+            key = await queue.get()
+            last_get[key] = now()
+            await asyncio.sleep(chance.choice((0.1, 0.5, 3)))
+            queue.done(key)
+
+    workers = [asyncio.create_task(work()) for _ in range(6)]
+    for _ in range(200):
+        key = chance.randrange(40)
+        last_add[key] = now()
+        queue.add(key, priority=chance.choice((NORMAL, FOLLOW_UP, COUNTS, NEW, LOW)))
+        await asyncio.sleep(chance.choice((0, 0, 0.1, 0.2)))
+    await asyncio.sleep(200)
+    assert len(queue) == 0
+    assert all(last_get[key] >= added for key, added in last_add.items())
+    for worker in workers:
+        worker.cancel()
 
 
 async def test_the_queue_measures() -> None:
