@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from training_controllers.ports import ApiError, Conflict, Result
-from training_operator.queue import FOLLOW_UP, NORMAL, Backoff, WorkQueue
+from training_operator.queue import MINOR, NORMAL, Backoff, WorkQueue
 
 K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 K = TypeVar("K", bound=Hashable)
@@ -115,7 +115,7 @@ class Controller(Generic[K]):
         self._backoff.forget(key)
         if result.requeue_after is None:
             return ResultLabel.SUCCESS
-        self._queue.add_after(key, result.requeue_after, priority=NORMAL if result.requeue_after > 0 else FOLLOW_UP)
+        self._queue.add_after(key, result.requeue_after, priority=NORMAL if result.requeue_after > 0 else MINOR)
         return ResultLabel.REQUEUE_AFTER
 
     def _retry(self, key: K, retry_after: float | None) -> None:

@@ -14,9 +14,9 @@ K = TypeVar("K", bound=Hashable)
 
 NORMAL: Final = 0
 FOLLOW_UP: Final = -10
-"""Priority of what can wait: pods that have begun to run, cleaning up after a job's end."""
-COUNTS: Final = -12
-"""Priority of pods that have begun to run beside others: only the numbers in their job's status change."""
+"""Priority of what can wait: pods that have begun to run."""
+MINOR: Final = -12
+"""Priority of what changes no condition: counts of pods, cleaning up after a job's end, the rest of a large plan."""
 NEW: Final = -20
 """Priority of new pods that do not run yet: where many jobs wait, most get Created and Running with one write."""
 LOW: Final = -60

@@ -15,7 +15,7 @@ from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.ports import JobKey, ObjectCounter
 from training_operator.cache.store import Change, Store
 from training_operator.metrics import Metrics
-from training_operator.queue import COUNTS, FOLLOW_UP, LOW, NEW, NORMAL, WorkQueue
+from training_operator.queue import FOLLOW_UP, LOW, MINOR, NEW, NORMAL, WorkQueue
 
 NOT_RUNNING: Final = frozenset({"", "Pending"})
 """Phases of pods that are still to run; services have none."""
@@ -139,14 +139,14 @@ def _urgency_of_dependent(change: Change[Any], job: JobRecord) -> int:
     if change.initial:
         return LOW
     if job.ended:
-        return FOLLOW_UP
+        return MINOR
     if change.new is None or change.new.deleting:
         return NORMAL
     phase = getattr(change.new, "phase", "")
     if phase in NOT_RUNNING and not isinstance(change.new, OwnedRecord):  # pods may wait for their gang
         return NEW
     if phase in COMING_UP:
-        return COUNTS if job.has_run else FOLLOW_UP
+        return MINOR if job.has_run else FOLLOW_UP
     return NORMAL
 
 

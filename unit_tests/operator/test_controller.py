@@ -77,6 +77,20 @@ async def test_a_key_is_requeued_after_the_time_in_its_result() -> None:
     assert [outcome for outcome, _ in metrics.outcomes] == [ResultLabel.REQUEUE_AFTER, ResultLabel.SUCCESS]
 
 
+async def test_what_is_left_of_keys_leaves_most_workers_to_others() -> None:
+    """Such as the cleanup of finished jobs, which waits for requests."""
+    loop, queue = asyncio.get_running_loop(), WorkQueue[str](workers=6)
+    reconciler = Scripted(*[Result(0)] * 6)
+    controller = Controller("test", queue, reconciler, Measured(), workers=6, clock=loop.time)
+    task = asyncio.create_task(controller.run())
+    for key in "abcdef":
+        queue.add(key)
+    await asyncio.sleep(1.5)
+    assert len(reconciler.begun) == 6 + 2
+    task.cancel()
+    await asyncio.wait([task])
+
+
 async def test_errors_are_retried_with_a_growing_delay_that_a_success_ends() -> None:
     failures = [ApiError("no"), OSError("broken"), ApiError("no")]
     reconciler = Scripted(*failures, Result(100), ApiError("no"), seconds=0)

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from training_operator.queue import COUNTS, FOLLOW_UP, LOW, NEW, NORMAL, Backoff, WorkQueue
+from training_operator.queue import FOLLOW_UP, LOW, MINOR, NEW, NORMAL, Backoff, WorkQueue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -239,7 +239,7 @@ async def test_every_key_is_worked_on_whatever_happens_to_others(seed: int) -> N
     for _ in range(200):
         key = chance.randrange(40)
         last_add[key] = now()
-        queue.add(key, priority=chance.choice((NORMAL, FOLLOW_UP, COUNTS, NEW, LOW)))
+        queue.add(key, priority=chance.choice((NORMAL, FOLLOW_UP, MINOR, NEW, LOW)))
         await asyncio.sleep(chance.choice((0, 0, 0.1, 0.2)))
     await asyncio.sleep(200)
     assert len(queue) == 0

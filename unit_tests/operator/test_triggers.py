@@ -158,13 +158,14 @@ async def test_a_gang_is_not_behind_new_pods() -> None:
     assert await world.before(("ns", "other"), FOLLOW_UP)
 
 
-async def test_the_end_of_a_pod_of_a_job_that_has_ended_can_wait() -> None:
+@pytest.mark.parametrize("other", [NORMAL, FOLLOW_UP])
+async def test_the_end_of_a_pod_of_a_job_that_has_ended_can_wait(other: int) -> None:
     world = World()
     world.jobs.put(msgspec.structs.replace(JOB, version="2", status=b'{"completionTime":"..."}'), expected=True)
     world.pods.observe(pod(1))
     await world.enqueued()
     world.pods.observe(pod(2, "Succeeded"))
-    assert not await world.before(("ns", "other"))
+    assert not await world.before(("ns", "other"), other)
 
 
 @pytest.mark.parametrize(("status", "after"), [(b"{}", BATCH_SECONDS), (b'{"completionTime":"..."}', None)])

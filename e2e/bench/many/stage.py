@@ -57,17 +57,13 @@ class Stage:
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Look at pods and jobs inside the context."""
-        follow = ((PODS, self._saw_pod), (JOBS, self._saw_job))
-        tasks = [asyncio.create_task(self._follow(resource, saw)) for resource, saw in follow]
-        try:
+        """Look at pods and jobs inside the context, which a broken watch ends."""
+        async with asyncio.TaskGroup() as group:
+            follow = ((PODS, self._saw_pod), (JOBS, self._saw_job))
+            tasks = [group.create_task(self._follow(resource, saw)) for resource, saw in follow]
             yield
-        finally:
             for task in tasks:
                 task.cancel()
-            results = await asyncio.gather(*tasks, return_exceptions=True)
-        if broken := [each for each in results if isinstance(each, Exception)]:
-            raise broken[0]
 
     async def create_jobs(self, bodies: Iterable[Object]) -> None:
         """Create jobs, as many at a time as the client lets through."""
