@@ -98,6 +98,14 @@ class WorkQueue(Generic[K]):
             timer.cancel()
         self._timers[key] = loop.call_at(due, self._ring, key, priority)
 
+    def lower(self, key: K, priority: int) -> None:
+        """Give a key that is out this priority: what it is to be handed out for again can wait."""
+        if (dirty := self._dirty.get(key)) is not None:
+            self._dirty[key] = (priority, dirty[1])
+        if (timer := self._timers.get(key)) is not None:
+            timer.cancel()
+            self._timers[key] = asyncio.get_running_loop().call_at(timer.when(), self._ring, key, priority)
+
     async def get(self) -> K:
         """Wait for a key that no worker has; call `done` afterwards. Nothing is handed out once closed.
 

@@ -107,10 +107,13 @@ class Triggers:
 
 def _enqueue(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
     def enqueue(change: Change[JobRecord]) -> None:
-        record = change.new or change.old
+        if (record := change.new or change.old) is None:
+            return
         # The answer to our own status says nothing new, but one that was read after a lost answer may have a new spec.
-        if record is not None and not (change.expected and _is_status_only(change)):
+        if not (change.expected and _is_status_only(change)):
             queue.add(record.key, priority=_urgency_of_job(change))
+        elif record.ended:  # pods that have ended meanwhile were urgent because this status depended on them
+            queue.lower(record.key, MINOR)
 
     return enqueue
 

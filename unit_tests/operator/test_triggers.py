@@ -168,6 +168,22 @@ async def test_the_end_of_a_pod_of_a_job_that_has_ended_can_wait(other: int) -> 
     assert not await world.before(("ns", "other"), other)
 
 
+@pytest.mark.parametrize("seconds", [0, 2 * BATCH_SECONDS])
+@pytest.mark.parametrize(("status", "urgent"), [(b"{}", True), (b'{"completionTime":"..."}', False)])
+async def test_pods_that_end_before_the_end_of_their_job_is_stored_can_wait(
+    seconds: float, status: bytes, urgent: bool
+) -> None:
+    """Whether their batch is complete or not: what is left is to clean up."""
+    world = World()
+    world.pods.observe(pod(1))
+    await world.queue.get()
+    world.pods.observe(pod(2, "Succeeded"))
+    await asyncio.sleep(seconds)
+    world.jobs.put(msgspec.structs.replace(JOB, version="2", status=status), expected=True)
+    world.queue.done(KEY)
+    assert await world.before(("ns", "other"), FOLLOW_UP) is urgent
+
+
 @pytest.mark.parametrize(("status", "after"), [(b"{}", BATCH_SECONDS), (b'{"completionTime":"..."}', None)])
 async def test_that_a_service_goes_after_the_end_of_its_job_causes_no_reconcile(
     status: bytes, after: float | None
