@@ -1,7 +1,8 @@
 """`python -m e2e.bench.curve`: how the operator's figures grow with jobs, replicas, and finished pods.
 
 Each size is measured once, on a bare control plane. Sizes that are not measured (`--points`, `--largest`) are computed
-from the last two that are, on a straight line, and marked. `--keep` writes the numbers and the picture to docs/.
+from the last two that are, on a straight line, and marked. `--keep` writes the numbers and the picture to docs/;
+curves that were not measured stay as they are there.
 """
 
 from __future__ import annotations
@@ -79,13 +80,14 @@ def say(family: str, points: Sequence[Point]) -> None:
 
 
 def keep(found: Mapping[str, Sequence[Point]], place: Path) -> None:
-    """Write the numbers, and draw them."""
-    drawn = {
+    """Write the numbers, and draw them; curves that were not measured stay as they are."""
+    numbers = place.with_suffix(".json")
+    drawn = json.loads(numbers.read_text()) | {
         family: {"figures": FIGURES[family], "points": [asdict(point) for point in points]}
         for family, points in found.items()
     }
-    place.with_suffix(".json").write_text(json.dumps(drawn, indent=1) + "\n")
-    draw(place.with_suffix(".json"), place.with_suffix(".svg"))
+    numbers.write_text(json.dumps(drawn, indent=1) + "\n")
+    draw(numbers, place.with_suffix(".svg"))
 
 
 def draw(numbers: Path, picture: Path) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from e2e.bench.curve.__main__ import KEPT, draw
+from e2e.bench.curve.__main__ import KEPT, keep
 from e2e.bench.curve.points import Point, extended, growth
 
 
-def test_the_picture_shows_the_numbers_beside_it(tmp_path: Path) -> None:
-    drawn = tmp_path / "curve.svg"
-    draw(KEPT.with_suffix(".json"), drawn)
-    assert drawn.read_text() == KEPT.with_suffix(".svg").read_text(), "draw it anew: python -m e2e.bench.curve --keep"
+def test_the_picture_shows_the_numbers_next_to_it_and_a_curve_measured_alone_changes_no_other(tmp_path: Path) -> None:
+    kept = json.loads(KEPT.with_suffix(".json").read_text())
+    family, *others = kept
+    (tmp_path / "curve.json").write_text(json.dumps(kept | {family: {}}))
+    keep({family: [Point(**point) for point in kept[family]["points"]]}, tmp_path / "curve")
+    assert json.loads((tmp_path / "curve.json").read_text()) == kept
+    assert others
+    drawn, picture = (place.with_suffix(".svg") for place in (tmp_path / "curve", KEPT))
+    assert drawn.read_text() == picture.read_text(), "draw it anew: python -m e2e.bench.curve --keep"
 
 
 def test_larger_sizes_are_computed_on_the_line_of_the_last_two() -> None:
