@@ -158,7 +158,7 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra dev --group mutation pyproject.toml --constraint constraints.txt \
 	  --output-file constraints-mutation.txt
 LOCK = --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-  --custom-compile-command 'make constraints'
+  --no-strip-extras --custom-compile-command 'make constraints'
 
 clean: ## remove what the other targets made, .venv included
 	rm -rf .venv .venv-docs .cache .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -123,7 +123,7 @@ def _pins() -> Iterator[str]:
                 needed.add(wanted.name.lower())
                 left.append((wanted.name, ("", *wanted.extras)))
     for block in re.split(r"^(?=[a-z0-9])", (ROOT / "constraints.txt").read_text(), flags=re.MULTILINE):
-        if block.partition("==")[0] in {name.replace("_", "-") for name in needed}:
+        if re.split(r"\[|==", block)[0] in {name.replace("_", "-") for name in needed}:
             yield block
 
 

@@ -6,10 +6,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
 from e2e.support.paths import ROOT
+from packaging.requirements import Requirement
 
 PACKAGES = {
     "training_api": ROOT / "api",
@@ -69,7 +71,7 @@ def _declared() -> dict[str, set[str]]:
 def _pins(file: str) -> dict[str, set[str]]:
     """Pins with their environment markers, by name of the package."""
     found: dict[str, set[str]] = {}
-    for name, rest in re.findall(r"^([a-z0-9.-]+)(==.*?) \\$", (ROOT / file).read_text(), re.MULTILINE):
+    for name, rest in re.findall(r"^([a-z0-9.-]+)(?:\[.*\])?(==.*?) \\$", (ROOT / file).read_text(), re.MULTILINE):
         found.setdefault(name, set()).add(rest)
     return found
 
@@ -107,8 +109,24 @@ PINNED = [
 @pytest.mark.parametrize("file", PINNED)
 def test_every_pin_is_exact_and_has_hashes(file: str) -> None:
     blocks = re.split(r"^(?=[a-z0-9])", (ROOT / file).read_text(), flags=re.MULTILINE)[1:]
-    assert all(re.match(r"\S+==\S+ .*\n    --hash=sha256:", block) for block in blocks)
+    assert all(re.match(r"[^=\n]+==\S+ .*\n    --hash=sha256:", block) for block in blocks)
     assert "://" not in "".join(blocks), "where packages come from is the business of pip's configuration"
+
+
+def test_what_a_dependency_requires_with_extras_is_pinned_with_them() -> None:
+    """Else pip first tries its newest version, which has no hash, and gives up."""
+    pins = (ROOT / "constraints.txt").read_text()
+    texts = {text for name in _pins("constraints.txt") for text in _required_by(name)}
+    wanted = [each for each in map(Requirement, texts) if each.extras and not each.marker]
+    assert wanted
+    assert [each for each in wanted if f"\n{each.name}[{', '.join(sorted(each.extras))}]==" not in pins] == []
+
+
+def _required_by(name: str) -> list[str]:
+    try:
+        return requires(name) or []
+    except PackageNotFoundError:  # a pin of another platform
+        return []
 
 
 def test_what_writes_the_pins_is_pinned() -> None:
