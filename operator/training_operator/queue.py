@@ -55,16 +55,18 @@ class WorkQueue(Generic[K]):
         workers: int = sys.maxsize,
     ) -> None:
         self._workers, self._ordinary = workers, max(workers // 3, 1)
+        """All workers, and how many may be busy when one gets a key below `FOLLOW_UP`."""
         self._clock = clock or asyncio.get_running_loop().time
         self._metrics = metrics
         self._dirty: dict[K, tuple[int, float]] = {}
         self._active: dict[K, float] = {}
         self._ready: list[tuple[float, int, K]] = []
         self._later: list[tuple[float, int, K]] = []
-        """Keys below `FOLLOW_UP`, each with the moment at which it is due; entries of keys that are out are stale."""
+        """Keys below `FOLLOW_UP`; an entry is stale, in both heaps, once its key has been handed out."""
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._order = count()
         self._idle = deque[asyncio.Future[None]]()
+        """Workers that found no key."""
         self._closed = False
 
     def __len__(self) -> int:
