@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from training_controllers.decide.measures import JobPhase, Measures
@@ -46,7 +46,7 @@ class JobSeries:
             )
             for each in JobCounter
         }
-        self.objects = {each: Counter(each, OBJECT_HELP[each], registry=registry) for each in ObjectCounter}
+        self.objects = dict.fromkeys(ObjectCounter, 0)
         self.start = Histogram(
             "training_operator_job_start_seconds",
             "Time from the creation of a job, or its resumption if it began suspended, until it ran",
@@ -72,6 +72,7 @@ class JobSeries:
         )
         self.job_states: dict[str, JobStates] = {}
         registry.register(_JobCollector(self.job_states))
+        registry.register(_ObjectCollector(self.objects))
 
     def of_kind(self, framework: str) -> JobCounters:
         """Return the metrics of one kind."""
@@ -97,7 +98,7 @@ class JobCounters:
 
     def count_object(self, counter: ObjectCounter) -> None:
         """Count one pod or service."""
-        self._objects[counter].inc()
+        self._objects[counter] += 1
 
     def measure(self, measures: Measures, namespace: str) -> None:
         """Record the measures of one stored status."""
@@ -107,6 +108,17 @@ class JobCounters:
             self._durations[measures.succeeded].observe(measures.duration)
         for cause, count in measures.restarts.items():
             self._restart(cause.value, namespace).inc(count)
+
+
+class _ObjectCollector(Collector):
+    """Reads the counters of pods, services and pod groups at each scrape: counting one takes no lock then."""
+
+    def __init__(self, objects: Mapping[ObjectCounter, int]) -> None:
+        self._objects = objects
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Return each of them."""
+        return (CounterMetricFamily(each, OBJECT_HELP[each], value=count) for each, count in self._objects.items())
 
 
 class _JobCollector(Collector):

@@ -5,8 +5,8 @@ Children of labelled metrics are made once and kept: looking one up costs four t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+import collections
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from prometheus_client import (
@@ -20,6 +20,8 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.metrics_core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from training_api.kinds import KindInfo
 from training_controllers.ports import ObjectCounter
@@ -75,14 +77,12 @@ class Metrics:
             "controller_runtime_max_concurrent_reconciles", "Workers of a controller", "controller"
         )
         self._workers = self._gauge("controller_runtime_active_workers", "Workers at work", "controller")
-        self._requests = self._counter(
-            "rest_client_requests_total", "Requests to the API server by method and status code", "code", "method"
-        )
+        self._requests = collections.Counter[tuple[str, int]]()
+        self.registry.register(_RequestCollector(self._requests))
         self._leader = self._gauge("leader_election_master_status", "Whether this process holds the lease", "name")
         self._queue = _QueueSeries(self.registry)
         for name, text in NEVER_COUNTED.items():
             self._counter(name, text)
-        self._request = cache(lambda method, code: self._requests.labels(str(code or "<error>"), method))
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
@@ -92,11 +92,11 @@ class Metrics:
 
     def count_request(self, method: str, code: int) -> None:
         """Count one attempt of a request; `code` is 0 if there was no answer."""
-        self._request(method, code).inc()
+        self._requests[method, code] += 1
 
     def count_object(self, counter: ObjectCounter) -> None:
         """Count one pod or service."""
-        self._jobs.objects[counter].inc()
+        self._jobs.objects[counter] += 1
 
     def count_disruption(self, info: KindInfo, namespace: str) -> None:
         """Count a pod that the cluster has ended."""
@@ -141,6 +141,21 @@ class Metrics:
     def exposition(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
+
+
+class _RequestCollector(Collector):
+    """Reads how many requests there were at each scrape: counting one takes no lock then."""
+
+    def __init__(self, requests: collections.Counter[tuple[str, int]]) -> None:
+        self._requests = requests
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Return the number of requests by status code and method."""
+        text = "Requests to the API server by method and status code"
+        family = CounterMetricFamily("rest_client_requests", text, labels=("code", "method"))
+        for (method, code), count in self._requests.items():
+            family.add_metric((str(code or "<error>"), method), count)
+        yield family
 
 
 class ControllerMetrics:

@@ -141,13 +141,13 @@ def _urgency_of_dependent(change: Change[Any], job: JobRecord) -> int:
     """
     if change.initial:
         return LOW
+    stays, phase = change.new is not None and not change.new.deleting, getattr(change.new, "phase", "")
+    if stays and phase in NOT_RUNNING and not isinstance(change.new, OwnedRecord):  # pods may wait for their gang
+        return NEW
     if job.ended:
         return MINOR
-    if change.new is None or change.new.deleting:
+    if not stays:
         return NORMAL
-    phase = getattr(change.new, "phase", "")
-    if phase in NOT_RUNNING and not isinstance(change.new, OwnedRecord):  # pods may wait for their gang
-        return NEW
     if phase in COMING_UP:
         return MINOR if job.has_run else FOLLOW_UP
     return NORMAL

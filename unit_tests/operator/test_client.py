@@ -1,7 +1,6 @@
 import asyncio
 import json
 import random
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -37,9 +36,9 @@ class NotedGate(FairGate):
         super().__init__(AdaptiveLimit(start=8))
         self.turns = list[tuple[str, str, Lane]]()
 
-    def permit(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AbstractAsyncContextManager[None]:
+    async def enter(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> None:
         self.turns.append((tenant, flow, lane))
-        return super().permit(flow, tenant=tenant, lane=lane)
+        await super().enter(flow, tenant=tenant, lane=lane)
 
 
 class Setup:
@@ -134,11 +133,12 @@ async def test_what_is_created_is_written_when_it_is_its_turn() -> None:
     body = {"metadata": {"name": "a"}, "spec": {}}
     for _ in range(8):
         setup.gate.limit.overloaded()
-    async with setup.gate.permit("other"):
-        creating = asyncio.create_task(setup.client.create(PODS, "ns", body))
-        await asyncio.sleep(1)
-        assert setup.api.requests == []
-        body["spec"] = {"nodeName": "n"}
+    await setup.gate.enter("other")
+    creating = asyncio.create_task(setup.client.create(PODS, "ns", body))
+    await asyncio.sleep(1)
+    assert setup.api.requests == []
+    body["spec"] = {"nodeName": "n"}
+    setup.gate.leave(Lane.WORK)
     await creating
     assert setup.body()["spec"] == {"nodeName": "n"}
 

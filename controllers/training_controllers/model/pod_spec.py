@@ -44,10 +44,11 @@ def with_env(spec: PodSpec, variables: Sequence[Mapping[str, Any]], *, only: str
     Of two variables of one name Kubernetes takes the last.
     """
     containers: list[Container] = list(spec.get("containers") or ())
-    named = [position for position, container in enumerate(containers) if container.get("name") == only]
-    for position in range(len(containers)) if only is None else named[:1]:
-        container = containers[position]
-        containers[position] = {**container, "env": [*(container.get("env") or ()), *variables]}
+    for position, container in enumerate(containers):
+        if only is None or container.get("name") == only:
+            containers[position] = {**container, "env": [*(container.get("env") or ()), *variables]}
+            if only is not None:
+                break
     return {**spec, "containers": containers}
 
 
@@ -58,15 +59,21 @@ def with_init_containers(spec: PodSpec, containers: Sequence[Container]) -> PodS
 
 def container_named(template: Mapping[str, Any], name: str) -> Container | None:
     """The first regular container of this name in a pod template."""
-    containers = (template.get("spec") or {}).get("containers") or ()
-    return next((c for c in containers if c.get("name") == name), None)
+    for container in (template.get("spec") or {}).get("containers") or ():
+        if container.get("name") == name:
+            found: Container = container
+            return found
+    return None
 
 
 def port_of(job: Job, replica_type: str) -> int | None:
     """Number of the port with the kind's port name in the kind's container of a type; None if there is none."""
     replica = job.replicas.get(replica_type)
-    ports = (container_named(replica.template, job.info.container) or {}).get("ports") if replica else None
-    return next((number_of(port) for port in ports or () if port.get("name") == job.info.port_name), None)
+    container = container_named(replica.template, job.info.container) if replica else None
+    for port in (container or {}).get("ports") or ():
+        if port.get("name") == job.info.port_name:
+            return number_of(port)
+    return None
 
 
 def number_of(port: Mapping[str, Any]) -> int:

@@ -13,7 +13,7 @@ import structlog
 
 from training_controllers.ports import ApiError, NotFound
 from training_operator.cache.store import Key, Store
-from training_operator.kube.client import KubeClient, WatchEvent
+from training_operator.kube.client import KubeClient, Metadata, WatchEvent, metadata_of
 from training_operator.kube.errors import Forbidden, Gone, Invalid
 from training_operator.kube.permissions import missing_permission
 from training_operator.kube.resources import Cacheable, Resource
@@ -30,7 +30,6 @@ ABSENT_DELAY: Final = 5.0
 """Seconds between two attempts at a resource that the server does not have, or that is another operator's."""
 SETTLING: Final = 1.0
 """Seconds until discovery shows a new CRD for certain; watches end with the old one."""
-INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class State(Enum):
@@ -44,20 +43,6 @@ class State(Enum):
     """It waits for the resource, which the server does not have."""
     IGNORING = auto()
     """It waits until the resource is its business: another operator's CRD, or no permission."""
-
-
-class _Metadata(msgspec.Struct, gc=False, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-    annotations: dict[str, str] | None = None
-
-
-class _Object(msgspec.Struct, gc=False):
-    metadata: _Metadata
-
-
-_decode_object = msgspec.json.Decoder(_Object).decode
 
 
 class _ForeignCrd(Exception):
@@ -228,9 +213,8 @@ class Reflector(Generic[R]):
             if event.type != "BOOKMARK":
                 self._collect(event.object, listed, gone=event.type == "DELETED")
                 continue
-            metadata = _decode_object(event.object).metadata
-            if (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true":
-                self._replace(listed, metadata.resource_version)
+            if event.metadata.ends_initial_events:
+                self._replace(listed, event.metadata.resource_version)
                 return
         raise ConnectionError("the watch ended before all objects were sent")
 
@@ -248,7 +232,7 @@ class Reflector(Generic[R]):
 
     def _collect(self, raw: msgspec.Raw, listed: _Listed[R], *, gone: bool = False) -> None:
         if (record := self._decode(raw)) is None:
-            metadata = _decode_object(raw).metadata
+            metadata = metadata_of(raw)
             listed.broken.add((metadata.namespace, metadata.name))
         elif gone:
             listed.records.pop((record.namespace, record.name), None)
@@ -264,7 +248,7 @@ class Reflector(Generic[R]):
 
     def _apply(self, event: WatchEvent) -> None:
         self._heard()
-        metadata = _decode_object(event.object).metadata
+        metadata = event.metadata
         nothing_new = event.type == "BOOKMARK" or self._is_known(event.type, metadata)
         if nothing_new or (record := self._decode(event.object)) is None:
             self._store.advance(metadata.resource_version)
@@ -273,7 +257,7 @@ class Reflector(Generic[R]):
         else:
             self._store.observe(record)
 
-    def _is_known(self, change: str, metadata: _Metadata) -> bool:
+    def _is_known(self, change: str, metadata: Metadata) -> bool:
         """Whether the store has this version, mostly because we wrote it: it is not decoded again."""
         known = self._store.get(metadata.namespace, metadata.name)
         return change != "DELETED" and known is not None and known.version == metadata.resource_version
@@ -282,7 +266,7 @@ class Reflector(Generic[R]):
         try:
             return self._resource.decode(raw)
         except msgspec.MsgspecError as error:
-            metadata = _decode_object(raw).metadata
+            metadata = metadata_of(raw)
             self._undecodable()
             self._log.error(
                 "object cannot be decoded and is skipped",

@@ -48,11 +48,48 @@ class Page(msgspec.Struct, gc=False):
     next: str
 
 
+class _Annotations(msgspec.Struct, gc=False):
+    initial_events_end: str = msgspec.field(default="", name="k8s.io/initial-events-end")
+
+
+class Metadata(msgspec.Struct, gc=False, rename="camel"):
+    """What tells whether an object says anything new."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: _Annotations | None = None
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Whether it is a bookmark behind the last of all objects."""
+        return self.annotations is not None and self.annotations.initial_events_end == "true"
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+class _Event(msgspec.Struct, gc=False):
+    type: str
+    object: _Object
+
+
+class _Line(msgspec.Struct, gc=False):
+    object: msgspec.Raw
+
+
 class WatchEvent(msgspec.Struct, gc=False):
-    """One line of a watch."""
+    """One line of a watch; most say nothing new, so only metadata is decoded."""
 
     type: str
-    object: msgspec.Raw
+    metadata: Metadata
+    line: bytes
+
+    @property
+    def object(self) -> msgspec.Raw:
+        """The object as JSON."""
+        return _decode_line(self.line).object
 
 
 class Observer(Protocol):
@@ -91,7 +128,9 @@ class _Kind(msgspec.Struct, gc=False):
 
 
 _decode_list = msgspec.json.Decoder(_List).decode
-_decode_event = msgspec.json.Decoder(WatchEvent).decode
+_decode_event = msgspec.json.Decoder(_Event).decode
+_decode_object = msgspec.json.Decoder(_Object).decode
+_decode_line = msgspec.json.Decoder(_Line).decode
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -305,8 +344,11 @@ class KubeClient:
         delay = FIRST_DELAY
         for left in reversed(range(1 if once else ATTEMPTS)):
             try:
-                async with self._gate.permit(flow, tenant=tenant, lane=lane):
+                await self._gate.enter(flow, tenant=tenant, lane=lane)
+                try:
                     return await self._attempt(request, what, content, quiet=once)
+                finally:
+                    self._gate.leave(lane)
             except OSError:
                 if doubt is not None:
                     doubt.raised = True
@@ -366,10 +408,16 @@ class _Doubt:
 
 async def _events(lines: AsyncIterator[bytes], what: str) -> AsyncIterator[WatchEvent]:
     async for line in lines:
-        event = _decode_event(line)
+        decoded = _decode_event(line)
+        event = WatchEvent(decoded.type, decoded.object.metadata, line)
         if event.type == "ERROR":
             raise error_of(0, bytes(event.object), {}, what)
         yield event
+
+
+def metadata_of(raw: bytes) -> Metadata:
+    """Decode the metadata of an object."""
+    return _decode_object(raw).metadata
 
 
 def _controller_uid(body: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,6 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -58,47 +57,55 @@ class Connector:
         self._tls = config.tls
         self._name = (config.server_name or self._server.hostname) if config.tls else None
 
-    async def connect(self, protocol: Callable[[str], P]) -> P:
-        """Return the protocol of a new connection, made with what errors call the server; raises `OSError`."""
-        made = partial(protocol, self._named)
+    async def connect(self, protocol: Callable[[str, asyncio.Transport], P]) -> P:
+        """Return the protocol of a new connection; raises `OSError`.
+
+        It is made with what errors call the server, and with the transport below TLS, which can be paused.
+        """
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                if self._proxy is not None:
-                    return await self._through(self._proxy, made)
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    made, sock=await _connected(self._server), ssl=self._tls, server_hostname=self._name
-                )
-                return connection
+                wire = await (self._opened(self._server) if self._proxy is None else self._through(self._proxy))
+                try:
+                    return await self._secured(wire, protocol(self._named, wire))
+                except BaseException:
+                    wire.abort()
+                    raise
         except TimeoutError:
             raise
         except OSError as error:
             raise ConnectionError(f"{self._named}: {error or type(error).__name__}") from error
 
-    async def _through(self, proxy: SplitResult, protocol: Callable[[], P]) -> P:
-        """Have a proxy connect us (CONNECT, RFC 9110), then begin TLS with the server."""
-        loop, secure = asyncio.get_running_loop(), proxy.scheme == "https"
-        transport, tunnel = await loop.create_connection(
-            _Tunnel,
-            sock=await _connected(proxy),
-            ssl=ssl.create_default_context() if secure else None,
-            server_hostname=proxy.hostname if secure else None,
-        )
+    async def _secured(self, wire: asyncio.Transport, connection: P) -> P:
+        """Begin TLS, if the server has it, and tell the protocol that it is connected."""
+        transport: asyncio.BaseTransport | None = wire
+        if self._tls is None:
+            wire.set_protocol(connection)
+        else:
+            loop = asyncio.get_running_loop()
+            transport = await loop.start_tls(wire, connection, self._tls, server_hostname=self._name)
+        connection.connection_made(cast(asyncio.BaseTransport, transport))
+        return connection
+
+    async def _opened(self, address: SplitResult, **tls: Any) -> asyncio.Transport:
+        loop, sock = asyncio.get_running_loop(), await _connected(address)
+        transport, _ = await loop.create_connection(asyncio.Protocol, sock=sock, **tls)
+        return transport
+
+    async def _through(self, proxy: SplitResult) -> asyncio.Transport:
+        """Have a proxy connect us (CONNECT, RFC 9110)."""
+        secure, tunnel = proxy.scheme == "https", _Tunnel()
+        tls = {"ssl": ssl.create_default_context(), "server_hostname": proxy.hostname} if secure else {}
+        transport = await self._opened(proxy, **tls)
+        transport.set_protocol(tunnel)
         try:
             transport.write(_connect_request(self._server, proxy))
             status = await tunnel.status
             if status.split(b" ")[1:2] != [b"200"]:
                 raise ConnectionError(f"the proxy {proxy.hostname} has rejected the connection: {status!r}")
-            connection = protocol()
-            if self._tls is None:
-                transport.set_protocol(connection)
-                connection.connection_made(transport)
-            else:
-                over = await loop.start_tls(transport, connection, self._tls, server_hostname=self._name)
-                connection.connection_made(cast(asyncio.Transport, over))
         except BaseException:
             transport.abort()
             raise
-        return connection
+        return transport
 
 
 class _Tunnel(asyncio.Protocol):

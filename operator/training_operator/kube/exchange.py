@@ -25,6 +25,10 @@ SWEEP_SECONDS: Final = 0.5
 """So much later than asked waiting may end: a timer of its own for each wait takes 5 us."""
 BUFFERED_MOST: Final = 1024 * 1024
 """Bytes of a stream that wait to be taken; nothing more is read from the connection then."""
+GATHER_SECONDS: Final = 0.02
+"""After so long a stream is read again: a hundred changes that come meanwhile cost little more than one."""
+GATHERED_BYTES: Final = 64 * 1024
+"""A stream of which so much comes at once is read on without a pause."""
 
 
 class NotAllowed(ConnectionError):
@@ -61,7 +65,7 @@ class Connections:
             connection.deadline = deadline
             self._begin(connection)
             try:
-                answer = await connection.exchange(request)
+                answer = await connection.send(request)
             except BaseException:
                 connection.abort()
                 raise
@@ -79,7 +83,7 @@ class Connections:
         Raises `OSError`, also after so many seconds of `silence`.
         """
         async with self._stream_slots:
-            connection = await self._connector.connect(lambda server: StreamConnection(server, silence))
+            connection = await self._connector.connect(lambda server, wire: StreamConnection(server, wire, silence))
             self._begin(connection)
             try:
                 await connection.begin(head)
@@ -142,9 +146,10 @@ class Connections:
 class _Connection(asyncio.Protocol):
     """One connection; the parser calls what is named `on_`."""
 
-    def __init__(self, server: str) -> None:
-        """`server` is named in errors."""
+    def __init__(self, server: str, wire: asyncio.Transport) -> None:
+        """`server` is named in errors; `wire` is the transport below TLS."""
         self._server = server
+        self._wire = wire
         self.deadline = math.inf
         """When waiting ends, by the clock of the event loop."""
         self._transport: asyncio.Transport | None = None
@@ -194,19 +199,19 @@ class _Connection(asyncio.Protocol):
 class _Exchange(_Connection):
     """A connection for requests with whole answers, one at a time."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, wire: asyncio.Transport) -> None:
         self._parts: list[bytes] = []
         self.on_body = self._parts.append
-        super().__init__(server)
+        super().__init__(server, wire)
         self.reusable = True
         """Whether another request may be sent."""
         self._answer: asyncio.Future[Response] | None = None
 
-    async def exchange(self, request: bytes) -> Response:
-        """Send a request and return its answer."""
-        self._answer = asyncio.get_running_loop().create_future()
+    def send(self, request: bytes) -> asyncio.Future[Response]:
+        """Send a request and return its answer, which is still to come."""
+        self._answer = answer = asyncio.get_running_loop().create_future()
         self._write(request)
-        return await self._answer
+        return answer
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -243,9 +248,9 @@ class _Exchange(_Connection):
 class StreamConnection(_Connection):
     """A connection for one request whose answer is taken piece by piece."""
 
-    def __init__(self, server: str, silence: float) -> None:
+    def __init__(self, server: str, wire: asyncio.Transport, silence: float) -> None:
         """`silence`: seconds between two pieces, after which waiting raises `TimeoutError`."""
-        super().__init__(server)
+        super().__init__(server, wire)
         self.status = 0
         self._silence = silence
         self._loop = asyncio.get_running_loop()
@@ -271,9 +276,9 @@ class StreamConnection(_Connection):
                 continue
             taken = b"".join(self._pieces)
             self._pieces.clear()
-            if self._buffered > BUFFERED_MOST and not self._ended and self._transport is not None:
-                self._transport.resume_reading()
-            self._buffered = 0
+            full, self._buffered = self._buffered > BUFFERED_MOST, 0
+            if full:
+                self._read_on()
             yield taken
         if isinstance(self._ended, Exception):
             raise self._ended
@@ -288,6 +293,17 @@ class StreamConnection(_Connection):
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
+    def data_received(self, data: bytes) -> None:
+        """Called by the transport."""
+        super().data_received(data)
+        if len(data) < GATHERED_BYTES or self._buffered > BUFFERED_MOST:
+            self._wire.pause_reading()
+            self._loop.call_later(GATHER_SECONDS, self._read_on)
+
+    def _read_on(self) -> None:
+        if self._buffered <= BUFFERED_MOST and not self._wire.is_closing():
+            self._wire.resume_reading()
+
     def on_headers_complete(self) -> None:
         """Called by the parser."""
         status = self._parser.get_status_code()
@@ -298,9 +314,7 @@ class StreamConnection(_Connection):
     def on_body(self, body: bytes) -> None:
         """Called by the parser."""
         self._pieces.append(body)
-        before, self._buffered = self._buffered, self._buffered + len(body)
-        if before <= BUFFERED_MOST < self._buffered and self._transport is not None:
-            self._transport.pause_reading()
+        self._buffered += len(body)
         self._notify()
 
     def on_message_complete(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from contextlib import AbstractAsyncContextManager
 from enum import IntEnum
 from typing import Final
 
@@ -143,22 +142,14 @@ class FairGate:
         """The number of requests that are through and not yet done."""
         return self._through
 
-    def permit(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AbstractAsyncContextManager[None]:
-        """Wait for a permit and hold it inside the context; requests of one flow and lane stay in order."""
-        return _Permit(self, flow, tenant, lane)
+    async def enter(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> None:
+        """Wait for a turn, which `leave` ends; requests of one flow and lane stay in order.
 
-    def enter_now(self, lane: Lane) -> bool:
-        """Take a permit if there is one and nothing waits that has its turn before; `leave` follows."""
-        if self._through >= self._limit.now + RESERVED or not self._is_free_for(lane, overdue=False):
-            return False
-        for each, waiting in zip(_LANES, self._waiting, strict=True) if self._queued else ():
-            if waiting.tenants and (each <= lane or self._passed[each] >= PASSES):
-                return False
-        self._let_through(lane)
-        return True
-
-    async def enter(self, flow: str, tenant: str, lane: Lane) -> None:
-        """Wait for a permit in turn; `leave` follows."""
+        A context manager would be another two coroutines for each request.
+        """
+        if self._may_pass(lane):
+            self._let_through(lane)
+            return
         place = asyncio.get_running_loop().create_future()
         self._waiting[lane].add(tenant, flow, place)
         self._queued += 1
@@ -169,6 +160,15 @@ class FairGate:
             if place.done() and not place.cancelled():
                 self.leave(lane)
             raise
+
+    def _may_pass(self, lane: Lane) -> bool:
+        """Whether there is a place, and nothing waits that has its turn before."""
+        if self._through >= self._limit.now + RESERVED or not self._is_free_for(lane, overdue=False):
+            return False
+        for each, waiting in zip(_LANES, self._waiting, strict=True) if self._queued else ():
+            if waiting.tenants and (each <= lane or self._passed[each] >= PASSES):
+                return False
+        return True
 
     async def close(self) -> None:
         """Let nothing more through but what is in the background, and wait for the end of what is in flight.
@@ -255,22 +255,6 @@ class FairGate:
     def _ring(self) -> None:
         self._timer = None
         self._admit()
-
-
-class _Permit(AbstractAsyncContextManager[None]):
-    """One request's permit; a class, because the context manager of a generator takes three times as long."""
-
-    __slots__ = ("_gate", "_of")
-
-    def __init__(self, gate: FairGate, flow: str, tenant: str, lane: Lane) -> None:
-        self._gate, self._of = gate, (flow, tenant, lane)
-
-    async def __aenter__(self) -> None:
-        if not self._gate.enter_now(self._of[2]):
-            await self._gate.enter(*self._of)
-
-    async def __aexit__(self, *_: object) -> None:
-        self._gate.leave(self._of[2])
 
 
 class _RoundRobin:

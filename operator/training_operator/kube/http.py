@@ -29,14 +29,12 @@ class HttpTransport:
 
     async def request(self, request: Request) -> Response:
         """Send `request` and return the whole answer; with fresh credentials once more if they were rejected."""
-        answer = await self._exchange(request)
-        if answer.status == 401 and self._config.credentials.rejected():
-            answer = await self._exchange(request)
+        for again in (True, False):
+            message = self._head(request, await self._config.credentials.authorization()) + (request.body or b"")
+            answer = await self._connections.exchange(message, request.timeout, request.allowed)
+            if answer.status != 401 or not (self._config.credentials.rejected() and again):
+                break
         return answer
-
-    async def _exchange(self, request: Request) -> Response:
-        message = self._head(request, await self._config.credentials.authorization()) + (request.body or b"")
-        return await self._connections.exchange(message, request.timeout, request.allowed)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
@@ -54,7 +52,7 @@ class HttpTransport:
         self._connections.close()
 
     def _head(self, request: Request, authorization: str) -> bytes:
-        """Everything of a request before its body; raises `ValueError` for what is no part of one line."""
+        """Everything of a request before its body; raises `ValueError` for what would not stay in its line."""
         query = f"?{urlencode(request.query)}" if request.query else ""
         lines = [f"{request.method} {self._prefix}{request.path}{query} HTTP/1.1", *self._common]
         lines.append(f"Accept: {request.accept}")
@@ -65,7 +63,8 @@ class HttpTransport:
         if request.method != "GET":
             lines.append(f"Content-Length: {len(request.body or b'')}")
         if " " in request.path or not "".join(lines).isprintable():
-            raise ValueError(f"the address or a header of {request.method} {request.path!r} has more than one line")
+            what = f"the address or a header of {request.method} {request.path!r}"
+            raise ValueError(f"{what} has a character that cannot be printed, or the address a blank")
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -65,10 +65,16 @@ class Resource(Generic[R]):
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the path of an object, of its subresource, or without a name of a collection ("" = everywhere)."""
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        parts = ["namespaces", quote(namespace, safe="")] if namespace else []
-        parts += [each for each in (self.plural, quote(name, safe=""), subresource) if each]
-        return f"{root}/{'/'.join(parts)}"
+        path = _collection(self.group, self.version, self.plural, namespace)
+        if name:
+            path += f"/{quote(name, safe='')}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+@lru_cache(maxsize=1024)
+def _collection(group: str, version: str, plural: str, namespace: str) -> str:
+    root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    return f"{root}/namespaces/{quote(namespace, safe='')}/{plural}" if namespace else f"{root}/{plural}"
 
 
 PODS: Final = Resource("", "v1", "pods", "Pod", decoders.pod)
