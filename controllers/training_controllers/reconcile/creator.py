@@ -44,6 +44,8 @@ class Creator:
 
     def _drop_stale_errors(self, context: JobContext, plan: Plan) -> None:
         """What is not to be created any more does not keep the job waiting."""
+        if not context.memory.create_errors:
+            return
         planned = {
             (noun, word)
             for noun, slots in (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from training_operator.kube.resources import Cacheable
 
@@ -13,8 +14,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[R]):
+class Change(msgspec.Struct, Generic[R], frozen=True, gc=False):
     """A record before and after; None where there was or is none."""
 
     old: R | None
