@@ -16,9 +16,10 @@ NORMAL: Final = 0
 FOLLOW_UP: Final = -10
 """Priority of what can wait: pods that have begun to run."""
 MINOR: Final = -12
-"""Priority of what changes no condition: counts of pods, cleaning up after a job's end, the rest of a large plan."""
-NEW: Final = -20
-"""Priority of new pods that do not run yet: where many jobs wait, most get Created and Running with one write."""
+"""Priority of what changes no condition: cleaning up after a job's end, the rest of a large plan."""
+PROGRESS: Final = -20
+"""Priority of pods of which more will be told soon: new ones that do not run yet, and those that run after the first
+of their job. Where many jobs wait, most get Created and Running with one write."""
 LOW: Final = -60
 """Priority of objects from an initial list, so that new work passes those of a restart."""
 
@@ -39,13 +40,26 @@ class QueueMetrics(Protocol):
         ...
 
 
+_Entry = tuple[float, int, K]
+"""When a key is due, the order of such keys, and the key."""
+
+
+class _Heap(Generic[K]):
+    """Ready keys of similar priority."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        """They wait while so many workers have a key, until they are due."""
+        self.entries: list[_Entry[K]] = []
+
+
 class WorkQueue(Generic[K]):
     """Hands out each key at most once at a time; adds during processing are remembered, not lost.
 
     A priority is a head start in seconds: a key is passed by those of higher priority that come so many seconds after
     it at most, so that no stream of urgent keys keeps the others waiting indefinitely. For so long, keys below
-    `FOLLOW_UP` are only handed out while fewer than a third of the workers have a key: the others are there for what
-    conditions of jobs depend on.
+    `FOLLOW_UP` are only handed out while fewer than a third of the workers have a key, and those of `PROGRESS` while
+    fewer than a twelfth have: the others are there for what conditions of jobs depend on.
     """
 
     def __init__(
@@ -54,19 +68,18 @@ class WorkQueue(Generic[K]):
         metrics: QueueMetrics | None = None,
         workers: int = sys.maxsize,
     ) -> None:
-        self._workers, self._ordinary = workers, max(workers // 3, 1)
-        """All workers, and how many may be busy when one gets a key below `FOLLOW_UP`."""
+        self._urgent, self._later, self._progress = (_Heap[K](max(workers // part, 1)) for part in (1, 3, 12))
+        """Ready keys by priority; an entry is stale once its key has been handed out."""
         self._clock = clock or asyncio.get_running_loop().time
         self._metrics = metrics
         self._dirty: dict[K, tuple[int, float]] = {}
         self._active: dict[K, float] = {}
-        self._ready: list[tuple[float, int, K]] = []
-        self._later: list[tuple[float, int, K]] = []
-        """Keys below `FOLLOW_UP`; an entry is stale, in both heaps, once its key has been handed out."""
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._order = count()
         self._idle = deque[asyncio.Future[None]]()
         """Workers that found no key."""
+        self._due: asyncio.TimerHandle | None = None
+        """Wakes one of them for a key that has waited long enough."""
         self._closed = False
 
     def __len__(self) -> int:
@@ -117,6 +130,8 @@ class WorkQueue(Generic[K]):
             self._idle.append(turn := asyncio.get_running_loop().create_future())
             await turn
         _, since = self._dirty.pop(key)
+        if self._dirty:  # the next idle worker may have another key, or learn when one is due
+            self._wake()
         if (timer := self._timers.pop(key, None)) is not None:  # what it is for is seen now
             timer.cancel()
         now = self._clock()
@@ -132,7 +147,7 @@ class WorkQueue(Generic[K]):
             self._metrics.finished(self._clock() - started)
         if (dirty := self._dirty.get(key)) is not None:
             self._push(key, *dirty)
-        elif self._later:  # which a worker that is idle may have now
+        elif self._dirty:  # which an idle worker may have now
             self._wake()
 
     def working(self) -> list[float]:
@@ -142,7 +157,7 @@ class WorkQueue(Generic[K]):
 
     def is_crowded(self) -> bool:
         """Whether all workers that another key may have are busy, and one waits."""
-        most = self._ordinary if self._first(self._later) else self._workers
+        most = self._later.most if self._first(self._later) else self._urgent.most
         return len(self._active) >= most and any(key not in self._active for key in self._dirty)
 
     def close(self) -> None:
@@ -153,8 +168,8 @@ class WorkQueue(Generic[K]):
         self._timers.clear()
 
     def _push(self, key: K, priority: int, since: float) -> None:
-        heap = self._later if priority < FOLLOW_UP else self._ready
-        heapq.heappush(heap, (since - priority, next(self._order), key))
+        heap = self._urgent if priority >= FOLLOW_UP else self._progress if priority == PROGRESS else self._later
+        heapq.heappush(heap.entries, (since - priority, next(self._order), key))
         self._wake()
 
     def _wake(self) -> None:
@@ -168,18 +183,31 @@ class WorkQueue(Generic[K]):
         """Remove the key that is due first from those that a worker may have now."""
         if self._closed:
             return None
-        ready, later = self._first(self._ready), self._first(self._later)
-        if later and len(self._active) >= self._ordinary and self._clock() < later[0]:
-            later = None
-        if later and (not ready or later < ready):
-            return heapq.heappop(self._later)[2]
-        return heapq.heappop(self._ready)[2] if ready else None
+        firsts = [(first, heap) for heap in (self._urgent, self._later, self._progress) if (first := self._first(heap))]
+        busy, now = len(self._active), self._clock()
+        free = [each for each in firsts if busy < each[1].most or now >= each[0][0]]
+        if free:
+            heap = min(free)[1]
+            return heapq.heappop(heap.entries)[2]
+        if firsts:
+            self._wake_after(min(firsts)[0][0] - now)
+        return None
 
-    def _first(self, heap: list[tuple[float, int, K]]) -> tuple[float, int, K] | None:
+    def _wake_after(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self._due is None or self._due.when() > loop.time() + seconds:
+            self._due = loop.call_later(seconds, self._come_due)
+
+    def _come_due(self) -> None:
+        self._due = None
+        self._wake()
+
+    def _first(self, heap: _Heap[K]) -> _Entry[K] | None:
         """Return the first entry that is not stale, and drop those before it."""
-        while heap and (heap[0][2] not in self._dirty or heap[0][2] in self._active):
-            heapq.heappop(heap)
-        return heap[0] if heap else None
+        entries = heap.entries
+        while entries and (entries[0][2] not in self._dirty or entries[0][2] in self._active):
+            heapq.heappop(entries)
+        return entries[0] if entries else None
 
     def _ring(self, key: K, priority: int) -> None:
         del self._timers[key]

@@ -15,7 +15,7 @@ from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.ports import JobKey, ObjectCounter
 from training_operator.cache.store import Change, Store
 from training_operator.metrics import Metrics
-from training_operator.queue import FOLLOW_UP, LOW, MINOR, NEW, NORMAL, WorkQueue
+from training_operator.queue import FOLLOW_UP, LOW, MINOR, NORMAL, PROGRESS, WorkQueue
 
 NOT_RUNNING: Final = frozenset({"", "Pending"})
 """Phases of pods that are still to run; services have none."""
@@ -143,13 +143,13 @@ def _urgency_of_dependent(change: Change[Any], job: JobRecord) -> int:
         return LOW
     stays, phase = change.new is not None and not change.new.deleting, getattr(change.new, "phase", "")
     if stays and phase in NOT_RUNNING and not isinstance(change.new, OwnedRecord):  # pods may wait for their gang
-        return NEW
+        return PROGRESS
     if job.ended:
         return MINOR
     if not stays:
         return NORMAL
     if phase in COMING_UP:
-        return MINOR if job.has_run else FOLLOW_UP
+        return PROGRESS if job.has_run else FOLLOW_UP
     return NORMAL
 
 

@@ -1,9 +1,10 @@
 import asyncio
 import random
+from collections.abc import Sequence
 
 import pytest
 
-from training_operator.queue import FOLLOW_UP, LOW, MINOR, NEW, NORMAL, Backoff, WorkQueue
+from training_operator.queue import FOLLOW_UP, LOW, MINOR, NORMAL, PROGRESS, Backoff, WorkQueue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -181,45 +182,63 @@ async def test_a_key_waits_for_a_worker_only_where_all_are_busy_with_other_keys(
     assert [queue.is_crowded() for queue in queues] == [True, False]
 
 
-async def test_what_only_counts_gets_a_third_of_the_workers() -> None:
-    queue = WorkQueue[str](workers=6)
+def handed_out(workers: Sequence[asyncio.Task[str]]) -> list[str]:
+    return [each.result() for each in workers if each.done()]
+
+
+@pytest.mark.parametrize(("priority", "most"), [(LOW, 4), (MINOR, 4), (PROGRESS, 1)])
+async def test_what_changes_no_condition_gets_a_part_of_the_workers(priority: int, most: int) -> None:
+    queue = WorkQueue[str](workers=12)
     for number in range(5):
-        queue.add(f"new {number}", priority=NEW)
-    workers = [asyncio.create_task(queue.get()) for _ in range(6)]
+        queue.add(f"minor {number}", priority=priority)
+    workers = [asyncio.create_task(queue.get()) for _ in range(12)]
     await asyncio.sleep(0)
-
-    def out() -> list[str]:
-        return [each.result() for each in workers if each.done()]
-
-    assert out() == ["new 0", "new 1"]
+    at_once = [f"minor {number}" for number in range(most)]
+    assert handed_out(workers) == at_once
     queue.add("follows", priority=FOLLOW_UP)
     await asyncio.sleep(0)
-    assert out() == ["new 0", "new 1", "follows"]
-    for key in ("new 0", "follows", "new 1"):
-        queue.done(key)
-        await asyncio.sleep(0)
-    assert sorted(out()[-2:]) == ["new 2", "new 3"]
-    queue.done("new 2")
-    queue.done("new 3")
+    assert handed_out(workers) == [*at_once, "follows"]
+    queue.done("minor 0")
     await asyncio.sleep(0)
-    assert "new 4" in out()
-    assert len(queue) == 0
+    assert len(handed_out(workers)) == most + 1  # as many are still busy
+    queue.done("follows")
+    await asyncio.sleep(0)
+    assert handed_out(workers)[-1] == f"minor {most}"
 
 
-async def test_what_only_counts_is_not_kept_waiting_by_long_work() -> None:
+async def test_what_changes_no_condition_is_handed_out_when_it_has_waited_long_enough() -> None:
+    queue = WorkQueue[str](workers=12)
+    for number in range(4):
+        queue.add(f"long {number}")
+    workers = [asyncio.create_task(queue.get()) for _ in range(12)]
+    queue.add("progress", priority=PROGRESS)
+    await asyncio.sleep(1)
+    queue.add("minor", priority=MINOR)
+    queue.add("later", priority=MINOR)
+    await asyncio.sleep(-MINOR - 0.1)
+    assert len(handed_out(workers)) == 4
+    await asyncio.sleep(0.2)
+    assert handed_out(workers)[4:] == ["minor", "later"]
+    await asyncio.sleep(-PROGRESS + MINOR - 1.2)
+    assert len(handed_out(workers)) == 6
+    await asyncio.sleep(0.2)
+    assert handed_out(workers)[6:] == ["progress"]
+
+
+async def test_what_has_waited_long_enough_passes_newer_urgent_keys() -> None:
+    queue = WorkQueue[str](workers=12)
+    queue.add("progress", priority=PROGRESS)
+    await asyncio.sleep(-PROGRESS + 1)
+    queue.add("urgent")
+    assert [await taken(queue), await taken(queue)] == ["progress", "urgent"]
+
+
+async def test_long_work_yields_to_cleanup() -> None:
     queue = WorkQueue[str](workers=3)
     queue.add("long")
     await taken(queue)
-    queue.add("new", priority=NEW)
-    waiting = [asyncio.create_task(queue.get()) for _ in range(2)]
-    await asyncio.sleep(1)
-    assert queue.is_crowded()  # so that the long one yields
-    await asyncio.sleep(-NEW)
-    queue.add("urgent")
-    await asyncio.sleep(0)
-    queue.add("next")
-    await asyncio.sleep(0)
-    assert "new" in [each.result() for each in waiting if each.done()]
+    queue.add("minor", priority=MINOR)
+    assert queue.is_crowded()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -239,7 +258,7 @@ async def test_every_key_is_worked_on_whatever_happens_to_others(seed: int) -> N
     for _ in range(200):
         key = chance.randrange(40)
         last_add[key] = now()
-        queue.add(key, priority=chance.choice((NORMAL, FOLLOW_UP, MINOR, NEW, LOW)))
+        queue.add(key, priority=chance.choice((NORMAL, FOLLOW_UP, MINOR, PROGRESS, LOW)))
         await asyncio.sleep(chance.choice((0, 0, 0.1, 0.2)))
     await asyncio.sleep(200)
     assert len(queue) == 0
