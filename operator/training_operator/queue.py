@@ -59,7 +59,8 @@ class WorkQueue(Generic[K]):
     A priority is a head start in seconds: a key is passed by those of higher priority that come so many seconds after
     it at most, so that no stream of urgent keys keeps the others waiting indefinitely. For so long, keys below
     `FOLLOW_UP` are only handed out while fewer than a third of the workers have a key, and those of `PROGRESS` while
-    fewer than a twelfth have: the others are there for what conditions of jobs depend on.
+    fewer than a twelfth have: the others are there for what conditions of jobs depend on. Later, up to a third of the
+    workers have such keys, however busy the others are.
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class WorkQueue(Generic[K]):
         self._metrics = metrics
         self._dirty: dict[K, tuple[int, float]] = {}
         self._active: dict[K, float] = {}
+        self._overdue = set[K]()
+        """Those of the active keys that were handed out only because they had waited long enough."""
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._order = count()
         self._idle = deque[asyncio.Future[None]]()
@@ -143,6 +146,7 @@ class WorkQueue(Generic[K]):
     def done(self, key: K) -> None:
         """Let the key be handed out again."""
         started = self._active.pop(key)
+        self._overdue.discard(key)
         if self._metrics:
             self._metrics.finished(self._clock() - started)
         if (dirty := self._dirty.get(key)) is not None:
@@ -185,12 +189,16 @@ class WorkQueue(Generic[K]):
             return None
         firsts = [(first, heap) for heap in (self._urgent, self._later, self._progress) if (first := self._first(heap))]
         busy, now = len(self._active), self._clock()
-        free = [each for each in firsts if busy < each[1].most or now >= each[0][0]]
+        more = len(self._overdue) < self._later.most
+        free = [each for each in firsts if busy < each[1].most or (more and now >= each[0][0])]
         if free:
-            heap = min(free)[1]
-            return heapq.heappop(heap.entries)[2]
-        if firsts:
-            self._wake_after(min(firsts)[0][0] - now)
+            (_, _, key), heap = min(free)
+            heapq.heappop(heap.entries)
+            if busy >= heap.most:
+                self._overdue.add(key)
+            return key
+        if firsts and (wait := min(firsts)[0][0] - now) > 0:
+            self._wake_after(wait)
         return None
 
     def _wake_after(self, seconds: float) -> None:

@@ -22,8 +22,8 @@ NOT_RUNNING: Final = frozenset({"", "Pending"})
 COMING_UP: Final = NOT_RUNNING | {"Running"}
 BATCH_SECONDS: Final = 0.1
 """Changes of pods and services within this time lead to one reconcile of their job."""
-BATCH_SECONDS_PER_OBJECT: Final = 5e-5
-"""For jobs of more than 2,000 pods: a decision takes longer with each, some 40 ms for 10,000."""
+BATCH_SECONDS_PER_OBJECT: Final = 1e-4
+"""For jobs of more than 1,000 pods: a decision takes longer with each, some 40 ms for 10,000."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,6 +225,22 @@ async def test_what_changes_no_condition_is_handed_out_when_it_has_waited_long_e
     assert handed_out(workers)[6:] == ["progress"]
 
 
+async def test_what_has_waited_long_enough_gets_a_third_of_the_workers() -> None:
+    queue = WorkQueue[str](workers=12)
+    for number in range(6):
+        queue.add(f"progress {number}", priority=PROGRESS)
+    await asyncio.sleep(-PROGRESS + 1)
+    for number in range(12):
+        queue.add(f"urgent {number}")
+    workers = [asyncio.create_task(queue.get()) for _ in range(12)]
+    await asyncio.sleep(0)
+    out = handed_out(workers)
+    assert out == [f"progress {number}" for number in range(5)] + [f"urgent {number}" for number in range(7)]
+    for key in ("progress 1", "urgent 0"):  # the first one was handed out while nobody was busy
+        queue.done(key)
+    assert [await taken(queue), await taken(queue)] == ["progress 5", "urgent 7"]
+
+
 async def test_what_has_waited_long_enough_passes_newer_urgent_keys() -> None:
     queue = WorkQueue[str](workers=12)
     queue.add("progress", priority=PROGRESS)

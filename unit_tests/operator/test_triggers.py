@@ -80,7 +80,7 @@ async def test_changes_of_a_large_job_are_batched_for_longer_because_each_decisi
     world.pods.replace([msgspec.structs.replace(pod(1), name=f"sim-worker-{index}") for index in range(10_000)], "1")
     await world.enqueued()
     world.pods.observe(pod(2, "Running"))
-    assert await world.enqueued() == pytest.approx(0.5)
+    assert await world.enqueued() == pytest.approx(1.0)
 
 
 @pytest.mark.shows("E-016")

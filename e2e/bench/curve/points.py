@@ -21,7 +21,7 @@ FIGURES: Final[Mapping[str, Sequence[str]]] = {
         "CPU per replica, ms",
         "peak memory, MB",
     ),
-    "finished": ("start to ready, s", "CPU until settled, s", "peak memory, MB"),
+    "finished": ("floor: received, s", "start to ready, s", "CPU until settled, s", "peak memory, MB"),
 }
 PER_UNIT: Final = frozenset({"placed / floor", "CPU per replica, ms"})
 """Figures that are costs of one unit already; of the others it is the increase from the first size."""

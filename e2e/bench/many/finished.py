@@ -6,6 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from e2e.bench.many.clean import new_namespace
 from e2e.bench.many.etcd import Etcd, copy
@@ -17,6 +18,9 @@ from e2e.harness.floor import fast_client
 from e2e.harness.jobs import job
 from e2e.harness.operator import Operator, running_operator
 from e2e.harness.usage import cpu_at_rest, memory_mb
+
+from training_api.registry import KINDS
+from training_operator.kube.resources import PODS, SERVICES, Resource, jobs
 
 PER_JOB = 100
 LONGEST_START = 120.0
@@ -59,6 +63,21 @@ async def fill(plane: ControlPlane, api: Api, folder: Path, pods: int) -> None:
         return await count(api, f"/api/v1/namespaces/{namespace}/pods") >= len(others) * PER_JOB
 
     await eventually(noticed, f"{pods} pods", LOADING, 1.0)
+
+
+async def floor(cluster: Cluster) -> float:
+    """Seconds in which the operator's client receives what a start begins with, and keeps nothing."""
+
+    async def receive(resource: Resource[Any]) -> None:
+        async with client.watch(resource, version="", initial=True) as events:
+            async for event in events:
+                if event.metadata.ends_initial_events:
+                    return
+
+    async with fast_client(cluster) as client:
+        begun = time.perf_counter()
+        await asyncio.gather(receive(PODS), receive(SERVICES), receive(jobs(KINDS["PyTorchJob"])))
+        return time.perf_counter() - begun
 
 
 async def start(cluster: Cluster, log: Path) -> Start:
