@@ -73,7 +73,7 @@ def say(family: str, points: Sequence[Point]) -> None:
         note = " (computed)" if point.computed else ""
         print(f"| {point.size:,}{note} | {' | '.join(f'{figure:.2f}' for figure in point.figures)} |")
     for number, name in enumerate(columns):
-        if (grown := growth(points, name, number)) is not None and not name.startswith("lag"):
+        if (grown := growth(points, name, number)) is not None and not name.startswith(("lag", "floor")):
             verdict = "met" if grown <= GROWTH else "MISSED"
             print(
                 f"cost of a unit, {name}: {grown:+.0%} from the second size to the last  (<= {GROWTH:+.0%})  {verdict}"
