@@ -183,6 +183,7 @@ def test_the_version_never_goes_back_but_by_a_list(store: Store[ServiceRecord]) 
     assert store.version == ""
     store.advance("10")
     store.advance("9")
+    store.advance("")
     assert store.version == "10"
     store.replace([], "5")
     assert store.version == "5"

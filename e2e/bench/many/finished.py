@@ -71,12 +71,12 @@ async def floor(cluster: Cluster) -> float:
     """Seconds in which the operator's client receives what a start begins with, and keeps nothing."""
 
     async def receive(resource: Resource[Any]) -> None:
-        with contextlib.suppress(ServerTimeout):  # the server has not caught up with etcd yet
-            async with client.watch(resource, version="", initial=True) as events:
-                async for event in events:
-                    if event.metadata.ends_initial_events:
-                        return
-        await receive(resource)
+        while True:
+            with contextlib.suppress(ServerTimeout):  # the server has not caught up with etcd yet
+                async with client.watch(resource, version="", initial=True) as events:
+                    async for event in events:
+                        if event.metadata.ends_initial_events:
+                            return
 
     async with fast_client(cluster) as client:
         begun = time.perf_counter()

@@ -99,8 +99,8 @@ class Store(Generic[R]):
         self.advance(record.version)
 
     def advance(self, version: str) -> None:
-        """Note that everything up to `version` is known."""
-        if not _older(version, self._version):
+        """Note that everything up to `version` is known; an object without one says nothing of that."""
+        if version and not _older(version, self._version):
             self._version = version
 
     def replace(self, records: Collection[R], version: str, keep: Collection[Key] = ()) -> None:
