@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
+import msgspec
 import structlog
 
 from training_api.constants import API_VERSION
 from training_api.kinds import KindInfo
 from training_api.printable import legible
-from training_controllers.model.plan import JobEvent
+from training_controllers.model.plan import EventType, JobEvent
 from training_controllers.model.records import JobRecord
 from training_controllers.ports import ApiError, NotFound
 from training_operator.kube.client import KubeClient
@@ -45,39 +44,66 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """What is to be sent: a new event, or a higher count of one that exists."""
+class Outgoing(msgspec.Struct, gc=False, frozen=True):
+    """What is to be sent: a new event, or a higher count of one that exists.
 
-    name: str
+    Thousands may wait, so this holds no more of the job than its reference, and the body is made when it is sent.
+    """
+
+    info: KindInfo
     namespace: str
+    job: str
+    uid: str
+    version: str
+    type: EventType
+    reason: str
+    name: str
     message: str
     count: int
     first: datetime
     last: datetime
 
+    def body(self) -> dict[str, Any]:
+        """The event as JSON."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": self.name, "namespace": self.namespace},
+            "involvedObject": {
+                "apiVersion": API_VERSION,
+                "kind": self.info.kind,
+                "namespace": self.namespace,
+                "name": self.job,
+                "uid": self.uid,
+                "resourceVersion": self.version,
+            },
+            "type": self.type,
+            "reason": self.reason,
+            "message": self.message,
+            "source": {"component": self.info.controller_name},
+            "reportingComponent": self.info.controller_name,
+            "reportingInstance": "",
+            "count": self.count,
+            "firstTimestamp": _wire_time(self.first),
+            "lastTimestamp": _wire_time(self.last),
+        }
 
-@dataclass(slots=True)
-class _Similar:
+
+class _Similar(msgspec.Struct, gc=False):
     """The events of one object, type and reason."""
 
     bucket: TokenBucket
     since: float
-    messages: list[str] = field(default_factory=list)
+    messages: list[str] = []
     """Different ones; a list, because most objects have one for each reason, for which a set is large."""
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(msgspec.Struct, gc=False):
     """An event that has been sent."""
 
     name: str
     first: datetime
     count: int = 0
-
-
-_Queue = asyncio.Queue[tuple[Outgoing, Callable[[], dict[str, Any]]]]
-"""What is to be sent, and what makes its body: made early, those of thousands of events would take many megabytes."""
 
 
 class Correlator:
@@ -90,7 +116,9 @@ class Correlator:
         """Events that each job has, by its uid."""
         self._made = 0
 
-    def correlate(self, job: JobRecord, event: JobEvent, seconds: float, now: datetime) -> Outgoing | None:
+    def correlate(
+        self, info: KindInfo, job: JobRecord, event: JobEvent, seconds: float, now: datetime
+    ) -> Outgoing | None:
         """Return what to send for `event`, None for nothing; `seconds` is a clock that never goes back."""
         kind = (job.uid, event.type, event.reason)
         similar = self._similar_to(kind, seconds)
@@ -106,7 +134,8 @@ class Correlator:
         similar.bucket.take()
         if known.count == 1:
             _remember(self._sent, job.uid, sent + 1)
-        return Outgoing(known.name, job.namespace, message, known.count, known.first, now)
+        of = (info, job.namespace, job.name, job.uid, job.version, event.type, event.reason)
+        return Outgoing(*of, known.name, message, known.count, known.first, now)
 
     def _similar_to(self, kind: tuple[str, ...], seconds: float) -> _Similar:
         similar = self._similar.get(kind)
@@ -139,7 +168,7 @@ class EventRecorder:
     def __init__(self, client: KubeClient, now: Callable[[], datetime], clock: Callable[[], float]) -> None:
         self._client, self._now, self._clock = client, now, clock
         self._correlator = Correlator()
-        self._queues = [_Queue() for _ in range(SENDERS)]
+        self._queues = [asyncio.Queue[Outgoing]() for _ in range(SENDERS)]
         self._waiting = 0
         self._log = structlog.get_logger()
 
@@ -149,16 +178,14 @@ class EventRecorder:
 
     def record(self, info: KindInfo, job: JobRecord, event: JobEvent) -> None:
         """Take over an event on `job`; it is dropped if too many wait already."""
-        outgoing = self._correlator.correlate(job, event, self._clock(), self._now())
+        outgoing = self._correlator.correlate(info, job, event, self._clock(), self._now())
         if outgoing is None:
             return
         if self._waiting >= WAITING:
             self._log.warning("event dropped: the queue is full", reason=event.reason, name=job.name)
             return
         self._waiting += 1
-        self._queues[crc32(job.uid.encode()) % SENDERS].put_nowait(
-            (outgoing, partial(_body, info, job, event, outgoing))
-        )
+        self._queues[crc32(job.uid.encode()) % SENDERS].put_nowait(outgoing)
 
     async def run(self) -> None:
         """Send what is recorded, indefinitely."""
@@ -166,14 +193,13 @@ class EventRecorder:
             for queue in self._queues:
                 group.create_task(self._send_all_of(queue))
 
-    async def _send_all_of(self, queue: _Queue) -> None:
+    async def _send_all_of(self, queue: asyncio.Queue[Outgoing]) -> None:
         while True:
-            outgoing, worded = await queue.get()
-            body = worded()
+            outgoing = await queue.get()
             try:
-                await self._send(outgoing, body)
+                await self._send(outgoing)
             except (ApiError, OSError) as error:
-                self._log.warning("event not sent", error=str(error) or repr(error), reason=body["reason"])
+                self._log.warning("event not sent", error=str(error) or repr(error), reason=outgoing.reason)
             finally:
                 self._waiting -= 1
                 queue.task_done()
@@ -182,7 +208,8 @@ class EventRecorder:
         """Wait until everything recorded so far has been sent."""
         await asyncio.gather(*(queue.join() for queue in self._queues))
 
-    async def _send(self, outgoing: Outgoing, body: dict[str, Any]) -> None:
+    async def _send(self, outgoing: Outgoing) -> None:
+        body = outgoing.body()
         if outgoing.count > 1:
             patch = {name: body[name] for name in ("count", "lastTimestamp", "message")}
             try:
@@ -203,31 +230,6 @@ class JobEvents:
     def record(self, job: JobRecord, event: JobEvent) -> None:
         """Attach `event` to `job`."""
         self._recorder.record(self._info, job, event)
-
-
-def _body(info: KindInfo, job: JobRecord, event: JobEvent, outgoing: Outgoing) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": outgoing.name, "namespace": outgoing.namespace},
-        "involvedObject": {
-            "apiVersion": API_VERSION,
-            "kind": info.kind,
-            "namespace": job.namespace,
-            "name": job.name,
-            "uid": job.uid,
-            "resourceVersion": job.version,
-        },
-        "type": event.type,
-        "reason": event.reason,
-        "message": outgoing.message,
-        "source": {"component": info.controller_name},
-        "reportingComponent": info.controller_name,
-        "reportingInstance": "",
-        "count": outgoing.count,
-        "firstTimestamp": _wire_time(outgoing.first),
-        "lastTimestamp": _wire_time(outgoing.last),
-    }
 
 
 def _wire_time(time: datetime) -> str:

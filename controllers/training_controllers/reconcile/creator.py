@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from sys import intern
 from typing import Final
 
 from training_controllers.frameworks.base import Framework
@@ -65,16 +66,16 @@ class Creator:
         memory, created = context.memory, list[JobEvent]()
         try:
             for replica_type, group in groupby(planned, key=lambda new: _slot(new).replica_type):
-                of_type, key, new = Failures(), (kind.noun, replica_type), list(group)
-                memory.create_errors.pop(key, None)
-                first = len(new) if key in memory.accepted else 1
+                of_type, what, new = Failures(), _creation(kind.noun, replica_type), list(group)
+                memory.create_errors.pop((kind.noun, replica_type), None)
+                first = len(new) if what in memory.accepted else 1
                 await slow_start(new, self._create, context, kind, of_type, created, over=turn.is_over, first=first)
                 if of_type.failed:
-                    memory.accepted.discard(key)
+                    memory.accepted -= {what}
                     failures.add(of_type)
                 else:
-                    memory.accepted.add(key)
-                    self._events.clear_error(context, _creation(kind.noun, replica_type))
+                    memory.accepted |= {what}
+                    self._events.clear_error(context, what)
         finally:
             self._events.emit(context, *created)
 
@@ -142,5 +143,5 @@ def _slot(new: NewPod | Slot) -> Slot:
 
 
 def _creation(noun: str, replica_type: str) -> str:
-    """Under this name errors with objects of one type are reported once."""
-    return f"create {noun} {replica_type}"
+    """Under this name errors with objects of one type are reported once; shared by all jobs, which remember it."""
+    return intern(f"create {noun} {replica_type}")

@@ -42,13 +42,14 @@ class Loader:
 
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
-        self._recent: OrderedDict[bytes, Loaded] = OrderedDict()
+        self._recent: OrderedDict[str, tuple[bytes, Loaded]] = OrderedDict()
+        """By uid: the JSON and what it says."""
         self._bytes = 0
         self._recent_status = lru_cache(STATUSES)(self._decode_status)
 
     def load(self, record: JobRecord) -> Loaded:
         """Decode a cached job. A finished job only has to be cleaned up: it is neither validated nor kept decoded."""
-        loaded = self._without_status(record.raw)
+        loaded = self._without_status(record)
         if loaded.job is None:
             return loaded
         try:
@@ -56,13 +57,13 @@ class Loader:
         except DecodeError as error:
             return Loaded(None, str(error))
         if finished := is_finished(status):
-            self.forget(record.raw)
+            self.forget(record.uid)
         return Loaded(replace(loaded.job, status=status), "" if finished else loaded.problem)
 
-    def forget(self, raw: bytes) -> None:
-        """Drop what is kept of the job with this JSON."""
-        if self._recent.pop(raw, None) is not None:
-            self._bytes -= len(raw)
+    def forget(self, uid: str) -> None:
+        """Drop what is kept of the job with this uid."""
+        if (known := self._recent.pop(uid, None)) is not None:
+            self._bytes -= len(known[0])
 
     def status(self, stored: bytes) -> JobStatus:
         """Decode a stored status; raises `DecodeError`."""
@@ -71,15 +72,17 @@ class Loader:
     def _decode_status(self, stored: bytes) -> JobStatus:
         return decode_status(self._framework.info, msgspec.json.decode(stored))
 
-    def _without_status(self, raw: bytes) -> Loaded:
-        if (loaded := self._recent.get(raw)) is not None:
-            self._recent.move_to_end(raw)
-            return loaded
-        loaded = self._recent[raw] = _load(self._framework, raw)
+    def _without_status(self, record: JobRecord) -> Loaded:
+        uid, raw = record.uid, record.raw
+        if (known := self._recent.get(uid)) is not None and known[0] == raw:
+            self._recent.move_to_end(uid)
+            return known[1]
+        self.forget(uid)
+        loaded = _load(self._framework, raw)
+        self._recent[uid] = raw, loaded
         self._bytes += len(raw)
         while self._bytes > DECODED_BYTES:
-            oldest, _ = self._recent.popitem(last=False)
-            self._bytes -= len(oldest)
+            self.forget(next(iter(self._recent)))
         return loaded
 
 

@@ -47,8 +47,6 @@ class JobMemory:
     """The memory of one job, from its first reconcile until it no longer exists."""
 
     uid: str
-    raw: bytes = b""
-    """The JSON of the job at the last reconcile."""
     history: dict[Slot, RestartHistory] = field(default_factory=dict)
     """Restart histories for the next pods of slots whose pods were deleted (K-03)."""
     emitted: dict[str, None] = field(default_factory=dict)
@@ -63,12 +61,12 @@ class JobMemory:
     """Why owned objects that pods wait for could not be created, by kind."""
     create_errors: dict[tuple[str, str], Cause] = field(default_factory=dict)
     """Why pods and services could not be created at the last attempt, by kind and replica type or name."""
-    accepted: set[tuple[str, str]] = field(default_factory=set)
-    """Kind and replica type of pods and services whose last creations went well: the next ones need no slow start."""
+    accepted: frozenset[str] = frozenset()
+    """Creations (as `creator` calls them) that went well the last time: the next ones need no slow start."""
     throttle: StatusThrottle = field(default_factory=StatusThrottle)
-    created_unwatched: set[tuple[str, str]] = field(default_factory=set)
+    created_unwatched: frozenset[tuple[str, str]] = frozenset()
     """Kind and name of existing objects of kinds that are not watched: no cache shows them."""
-    _due: set[str] = field(default_factory=set)
+    _due: tuple[str, ...] = ()
     """What was due when this reconcile began, and has not been tried yet."""
     lost_nodes: dict[str, datetime] = field(default_factory=dict)
     """Nodes of the job's pods that are missing or not ready, and since when."""
@@ -101,7 +99,7 @@ class JobMemory:
             self.retries.clear()
             self.names_taken.clear()
         self.names_taken = {key: moment for key, moment in self.names_taken.items() if moment > now}
-        self._due = {what for what, retry in self.retries.items() if retry.due <= now}
+        self._due = tuple(what for what, retry in self.retries.items() if retry.due <= now)
 
     def may_try(self, what: str, now: float) -> bool:
         """Whether these requests may be sent, because the last ones went well or their back-off is over."""
@@ -110,7 +108,7 @@ class JobMemory:
 
     def tried(self, what: str, now: float, failures: Failures) -> None:
         """Note how these requests went."""
-        self._due.discard(what)
+        self._due = tuple(each for each in self._due if each != what)
         if failures.failed:
             self.retries.setdefault(what, Retry(now)).failed(now, failures.retry_after)
         else:
@@ -123,7 +121,7 @@ class JobMemory:
         """
         for what in self._due:
             del self.retries[what]
-        self._due.clear()
+        self._due = ()
         moments = [*(retry.due for retry in self.retries.values()), *self.names_taken.values()]
         return max(min(moments) - now, 0.0) if moments else None
 

@@ -98,7 +98,7 @@ class OwnedApplier:
             if kind.watched:
                 return await self._already_exists(context, wanted, body)
         if not kind.watched:
-            context.memory.created_unwatched.add((kind.name, wanted.name))
+            context.memory.created_unwatched |= {(kind.name, wanted.name)}
         return True
 
     async def _already_exists(self, context: JobContext, wanted: OwnedObject, body: Mapping[str, object]) -> bool:

@@ -125,9 +125,6 @@ class JobReconciler:
         if record is None:
             return None
         memory = self._memory.setdefault(key, JobMemory(record.uid))
-        if memory.raw != record.raw:
-            self._loader.forget(memory.raw)
-            memory.raw = record.raw
         loaded = self._loader.load(record)
         job = loaded.job
         if job is not None and (job.metadata.deletion_timestamp is not None or not managed_here(job)):
@@ -143,7 +140,7 @@ class JobReconciler:
         """Drop what is remembered of a job that no longer exists, whether another one has its name or not."""
         known = self._memory.get(key)
         if known is not None and (record is None or record.uid != known.uid):
-            self._loader.forget(known.raw)
+            self._loader.forget(known.uid)
             del self._memory[key]
 
     def _reject(self, record: JobRecord, memory: JobMemory, problem: str) -> None:

@@ -19,7 +19,7 @@ def record(stored: dict[str, Any]) -> JobRecord:
 def record_of_size(name: str, size: int) -> JobRecord:
     """A job of which so many bytes are decoded."""
     stored = stored_job("TFJob", {"Worker": 2}, name=name)
-    stored["metadata"]["annotations"] = {"a": ""}
+    stored["metadata"] |= {"uid": name, "annotations": {"a": ""}}
     stored["metadata"]["annotations"]["a"] = "x" * (size - len(record(stored).raw))
     return record(stored)
 
@@ -65,9 +65,20 @@ def test_the_jobs_reconciled_last_stay_decoded_as_far_as_they_fit() -> None:
 
     assert [kept(name) for name in "baab"] == [True] * 4
     assert [kept(name) for name in "cdbcd"] == [True] * 5, "only a had to go"
-    loader.forget(records["c"].raw)
+    loader.forget(records["c"].uid)
     assert [kept(name) for name in "ebde"] == [True] * 4
     assert [kept(name) for name in "ad"] == [False] * 2
+
+
+def test_an_earlier_version_of_a_job_takes_no_place() -> None:
+    loader = Loader(framework_of("TFJob"))
+    other = record_of_size("other", DECODED_BYTES // 2)
+    kept = loader.load(other).job
+    for size in range(DECODED_BYTES // 3, DECODED_BYTES // 3 + 4):
+        loader.load(record_of_size("changed", size))
+    again = loader.load(other).job
+    assert kept is not None and again is not None
+    assert again.spec is kept.spec
 
 
 def test_a_finished_job_does_not_stay_decoded() -> None:

@@ -71,6 +71,24 @@ async def test_where_pods_are_rejected_few_services_are_made() -> None:
         assert (len(await world.pods()), len(await world.services())) == (0, FIRST_AT_ONCE)
 
 
+async def test_a_quota_that_is_used_up_later_is_tried_with_few_pods() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        full = rejecting(
+            status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small'), "pods", method="POST"
+        )
+        await world.api.create(jax(workers=FIRST_AT_ONCE))
+        await asyncio.sleep(60)
+        process.transport.reject = full
+        for pod in await world.pods():
+            await world.api.delete("Pod", pod)
+        await asyncio.sleep(60)
+        before = len(process.transport.sent)
+        await asyncio.sleep(3600)
+        tried = [each for each in process.transport.sent[before:] if each.path.endswith("/pods")]
+        assert 3 * 12 <= len(tried) <= 3 * 15, "three each time, at least every five minutes"
+
+
 async def test_a_small_job_does_not_wait_for_a_big_one() -> None:
     async with cluster() as world:
         world.operator(Faults(latency=0.5))
