@@ -17,7 +17,7 @@ FOLLOW_UP: Final = -10
 """Priority of what can wait: pods that have begun to run."""
 MINOR: Final = -12
 """Priority of what changes no condition: cleaning up after a job's end, the rest of a large plan."""
-PROGRESS: Final = -20
+PROGRESS: Final = -50
 """Priority of pods of which more will be told soon: new ones that do not run yet, and those that run after the first
 of their job. Where many jobs wait, most get Created and Running with one write."""
 LOW: Final = -60
@@ -59,7 +59,7 @@ class WorkQueue(Generic[K]):
     A priority is a head start in seconds: a key is passed by those of higher priority that come so many seconds after
     it at most, so that no stream of urgent keys keeps the others waiting indefinitely. For so long, keys below
     `FOLLOW_UP` are only handed out while fewer than a third of the workers have a key, and those of `PROGRESS` while
-    fewer than a twelfth have: the others are there for what conditions of jobs depend on. Later, up to a third of the
+    fewer than a twelfth have: the others are there for what conditions of jobs depend on. Later, up to a sixth of the
     workers have such keys, however busy the others are.
     """
 
@@ -71,13 +71,15 @@ class WorkQueue(Generic[K]):
     ) -> None:
         self._urgent, self._later, self._progress = (_Heap[K](max(workers // part, 1)) for part in (1, 3, 12))
         """Ready keys by priority; an entry is stale once its key has been handed out."""
+        self._most_overdue = max(workers // 6, 1)
         self._clock = clock or asyncio.get_running_loop().time
         self._metrics = metrics
         self._dirty: dict[K, tuple[int, float]] = {}
         self._active: dict[K, float] = {}
         self._overdue = set[K]()
         """Those of the active keys that were handed out only because they had waited long enough."""
-        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._timers: dict[K, dict[int, asyncio.TimerHandle]] = {}
+        """By key and priority: what can wait must not keep back what is urgent, whichever comes first."""
         self._order = count()
         self._idle = deque[asyncio.Future[None]]()
         """Workers that found no key."""
@@ -102,7 +104,7 @@ class WorkQueue(Generic[K]):
             self._push(key, priority, since)
 
     def add_after(self, key: K, seconds: float, *, priority: int = NORMAL) -> None:
-        """Make the key ready later; of several times the earliest counts."""
+        """Make the key ready later; of several times of one priority the earliest counts."""
         if seconds <= 0:
             self.add(key, priority=priority)
             return
@@ -110,24 +112,25 @@ class WorkQueue(Generic[K]):
         if self._closed:
             return
         due = loop.time() + seconds
-        if (timer := self._timers.get(key)) is not None:
-            if timer.when() <= due:
-                return
+        timers = self._timers.setdefault(key, {})
+        if any(timer.when() <= due for known, timer in timers.items() if known >= priority):
+            return
+        if (timer := timers.get(priority)) is not None:
             timer.cancel()
-        self._timers[key] = loop.call_at(due, self._ring, key, priority)
+        timers[priority] = loop.call_at(due, self._ring, key, priority)
 
     def lower(self, key: K, priority: int) -> None:
         """Give a key that is out this priority: what it is to be handed out for again can wait."""
         if (dirty := self._dirty.get(key)) is not None:
             self._dirty[key] = (priority, dirty[1])
-        if (timer := self._timers.get(key)) is not None:
-            timer.cancel()
-            self._timers[key] = asyncio.get_running_loop().call_at(timer.when(), self._ring, key, priority)
+        if timers := self._stop_timers(key):
+            due = min(timer.when() for timer in timers)
+            self._timers[key] = {priority: asyncio.get_running_loop().call_at(due, self._ring, key, priority)}
 
     async def get(self) -> K:
         """Wait for a key that no worker has; call `done` afterwards. Nothing is handed out once closed.
 
-        Its timer is cancelled: this reconcile sees every earlier change, and requeues the key for its next deadline.
+        Its timers are cancelled: this reconcile sees every earlier change, and requeues the key for its next deadline.
         """
         while (key := self._take()) is None:
             self._idle.append(turn := asyncio.get_running_loop().create_future())
@@ -135,8 +138,7 @@ class WorkQueue(Generic[K]):
         _, since = self._dirty.pop(key)
         if self._dirty:  # the next idle worker may have another key, or learn when one is due
             self._wake()
-        if (timer := self._timers.pop(key, None)) is not None:  # what it is for is seen now
-            timer.cancel()
+        self._stop_timers(key)  # what they are for is seen now
         now = self._clock()
         self._active[key] = now
         if self._metrics:
@@ -167,9 +169,8 @@ class WorkQueue(Generic[K]):
     def close(self) -> None:
         """Hand out nothing more, and drop all timers."""
         self._closed = True
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        for key in [*self._timers]:
+            self._stop_timers(key)
 
     def _push(self, key: K, priority: int, since: float) -> None:
         heap = self._urgent if priority >= FOLLOW_UP else self._progress if priority == PROGRESS else self._later
@@ -189,7 +190,7 @@ class WorkQueue(Generic[K]):
             return None
         firsts = [(first, heap) for heap in (self._urgent, self._later, self._progress) if (first := self._first(heap))]
         busy, now = len(self._active), self._clock()
-        more = len(self._overdue) < self._later.most
+        more = len(self._overdue) < self._most_overdue
         free = [each for each in firsts if busy < each[1].most or (more and now >= each[0][0])]
         if free:
             (_, _, key), heap = min(free)
@@ -217,8 +218,17 @@ class WorkQueue(Generic[K]):
             heapq.heappop(entries)
         return entries[0] if entries else None
 
+    def _stop_timers(self, key: K) -> list[asyncio.TimerHandle]:
+        stopped = [*self._timers.pop(key, {}).values()]
+        for timer in stopped:
+            timer.cancel()
+        return stopped
+
     def _ring(self, key: K, priority: int) -> None:
-        del self._timers[key]
+        timers = self._timers[key]
+        del timers[priority]
+        if not timers:
+            del self._timers[key]
         self.add(key, priority=priority)
 
 

@@ -141,6 +141,23 @@ async def test_what_is_added_later_has_the_priority_that_it_was_given() -> None:
     assert [await taken(queue) for _ in range(3)] == ["normal", "due", "timed"]
 
 
+@pytest.mark.parametrize("order", [(0.1, 0.2), (0.2, 0.1)])
+async def test_what_can_wait_delays_nothing_urgent(order: tuple[float, float]) -> None:
+    queue = WorkQueue[str](workers=12)
+    queue.add("busy")
+    await taken(queue)
+    for seconds in order:
+        queue.add_after("a", seconds, priority=PROGRESS if seconds == 0.1 else NORMAL)
+    worker = asyncio.create_task(queue.get())
+    await asyncio.sleep(0.15)
+    assert not worker.done()
+    await asyncio.sleep(0.1)
+    assert worker.done()
+    queue.done("a")
+    await asyncio.sleep(1)
+    assert len(queue) == 0
+
+
 async def test_waiting_workers_get_one_key_each() -> None:
     queue = WorkQueue[str]()
     workers = [asyncio.create_task(queue.get()) for _ in range(2)]
@@ -219,13 +236,14 @@ async def test_what_changes_no_condition_is_handed_out_when_it_has_waited_long_e
     assert len(handed_out(workers)) == 4
     await asyncio.sleep(0.2)
     assert handed_out(workers)[4:] == ["minor", "later"]
+    queue.done("minor")
     await asyncio.sleep(-PROGRESS + MINOR - 1.2)
     assert len(handed_out(workers)) == 6
     await asyncio.sleep(0.2)
     assert handed_out(workers)[6:] == ["progress"]
 
 
-async def test_what_has_waited_long_enough_gets_a_third_of_the_workers() -> None:
+async def test_what_has_waited_long_enough_gets_a_sixth_of_the_workers() -> None:
     queue = WorkQueue[str](workers=12)
     for number in range(6):
         queue.add(f"progress {number}", priority=PROGRESS)
@@ -235,10 +253,10 @@ async def test_what_has_waited_long_enough_gets_a_third_of_the_workers() -> None
     workers = [asyncio.create_task(queue.get()) for _ in range(12)]
     await asyncio.sleep(0)
     out = handed_out(workers)
-    assert out == [f"progress {number}" for number in range(5)] + [f"urgent {number}" for number in range(7)]
+    assert out == [f"progress {number}" for number in range(3)] + [f"urgent {number}" for number in range(9)]
     for key in ("progress 1", "urgent 0"):  # the first one was handed out while nobody was busy
         queue.done(key)
-    assert [await taken(queue), await taken(queue)] == ["progress 5", "urgent 7"]
+    assert [await taken(queue), await taken(queue)] == ["progress 3", "urgent 9"]
 
 
 async def test_what_has_waited_long_enough_passes_newer_urgent_keys() -> None:

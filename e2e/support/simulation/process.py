@@ -59,8 +59,9 @@ class Process:
                 queue = self.app._kinds[kind].queue  # is made after its reconciler
                 if key in queue._dirty:
                     return 0.0
-                timer = queue._timers.get(key)
-                return None if timer is None else timer.when() - asyncio.get_running_loop().time()
+                timers = queue._timers.get(key, {}).values()
+                now = asyncio.get_running_loop().time()
+                return min((timer.when() - now for timer in timers), default=None)
 
             self.reconcilers.append(WatchedReconciler(framework, world, self.complaints, ready_in))
             return self.reconcilers[-1]
