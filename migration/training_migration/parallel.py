@@ -39,15 +39,18 @@ def _forked(processes: int, items: int) -> list[Any]:
     ignore_interrupts = (signal.SIGINT, signal.SIG_IGN)
     with ProcessPoolExecutor(processes, get_context("fork"), signal.signal, ignore_interrupts) as pool:
         try:
-            return list(pool.map(_made, range(items), chunksize=FEWEST // 2))
+            # `pool.map` would cancel its futures when interrupted, over which the pool's own thread stumbles.
+            chunks = (range(items)[first : first + FEWEST // 2] for first in range(0, items, FEWEST // 2))
+            made = [pool.submit(_made, chunk) for chunk in chunks]
+            return [each for chunk in made for each in chunk.result()]
         except KeyboardInterrupt:
             for child in active_children():
                 child.terminate()
             raise
 
 
-def _made(at: int) -> Any:
-    return _TASK[-1](at)
+def _made(chunk: range) -> list[Any]:
+    return [_TASK[-1](at) for at in chunk]
 
 
 def _processors() -> int:
