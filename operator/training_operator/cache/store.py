@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from typing import Generic, TypeVar
 
 import msgspec
@@ -33,7 +34,8 @@ class Store(Generic[R]):
     """
 
     def __init__(self) -> None:
-        self._records: dict[Key, R] = {}
+        self._records: dict[str, dict[str, R]] = {}
+        """By namespace, then by name: a tuple as key takes 70 bytes, with a hundred thousand pods 7 MB."""
         self._by_owner: dict[Key, dict[str, R]] = {}
         """By namespace and uid of the owner, then by name: an owner in another namespace is none."""
         self._handlers: list[Callable[[Change[R]], None]] = []
@@ -42,10 +44,10 @@ class Store(Generic[R]):
         """Uids of what was deleted for us and is still to be shown as deleted."""
 
     def __len__(self) -> int:
-        return len(self._records)
+        return sum(map(len, self._records.values()))
 
     def __iter__(self) -> Iterator[R]:
-        return iter(self._records.values())
+        return chain.from_iterable(records.values() for records in self._records.values())
 
     @property
     def version(self) -> str:
@@ -58,7 +60,7 @@ class Store(Generic[R]):
 
     def get(self, namespace: str, name: str) -> R | None:
         """Return the record of this name."""
-        return self._records.get((namespace, name))
+        return self._records.get(namespace, {}).get(name)
 
     def of_owner(self, namespace: str, uid: str) -> Sequence[R]:
         """Return the records of a namespace whose controller has this uid."""
@@ -70,7 +72,7 @@ class Store(Generic[R]):
 
     def put(self, record: R, *, expected: bool = False) -> None:
         """Store what the server answered to a request of ours, unless something newer is known already."""
-        old = self._records.get(_key(record))
+        old = self.get(record.namespace, record.name)
         # A record that is absent and not younger than the watch has been deleted meanwhile.
         if (old is None and _older(record.version, self._version, or_equal=True)) or _is_stale(record, old):
             return
@@ -78,14 +80,14 @@ class Store(Generic[R]):
 
     def gone(self, record: R) -> None:
         """Drop what the server has deleted for us; what the watch delivers of it from now on is late."""
-        old = self._records.get(_key(record))
+        old = self.get(record.namespace, record.name)
         if old is not None and old.uid == record.uid:  # otherwise the watch has delivered the deletion already
             self._gone.add(record.uid)
             self._drop(old)
 
     def observe(self, record: R) -> None:
         """Store what a watch delivered, unless something newer is known already."""
-        old = self._records.get(_key(record))
+        old = self.get(record.namespace, record.name)
         if not _is_stale(record, old) and record.uid not in self._gone:
             self._set(record, old)
         self.advance(record.version)
@@ -93,7 +95,7 @@ class Store(Generic[R]):
     def remove(self, record: R) -> None:
         """Drop a record of which a watch delivered the deletion, unless a newer one has its name already."""
         self._gone.discard(record.uid)
-        old = self._records.get(_key(record))
+        old = self.get(record.namespace, record.name)
         if old is not None and not _older(record.version, old.version):
             self._drop(old)
         self.advance(record.version)
@@ -109,29 +111,30 @@ class Store(Generic[R]):
         What was written after the list was made stays, and so do the records of objects on the list that could not
         be decoded (`keep`).
         """
-        listed = {_key(record) for record in records}
+        listed = {(record.namespace, record.name) for record in records}
         listed.update(keep)
         self._version = version
         self._gone &= {record.uid for record in records}  # a list that is older than the deletion
-        for key in [key for key in self._records if key not in listed]:
-            if not _older(version, self._records[key].version):
-                self._drop(self._records[key])
+        for record in [record for record in self if (record.namespace, record.name) not in listed]:
+            if not _older(version, record.version):
+                self._drop(record)
         for record in records:
-            known = self._records.get(_key(record))
+            known = self.get(record.namespace, record.name)
             if not _is_stale(record, known) and record.uid not in self._gone:
                 self._set(record, known, initial=True)
 
     def _set(self, record: R, old: R | None, *, initial: bool = False, expected: bool = False) -> None:
-        key = _key(record)
         self._unindex(old)
-        self._records[key] = record
+        self._records.setdefault(record.namespace, {})[record.name] = record
         if record.owner is not None:
             self._by_owner.setdefault((record.namespace, record.owner.uid), {})[record.name] = record
         self._notify(Change(old, record, initial, expected))
 
     def _drop(self, old: R) -> None:
-        key = _key(old)
-        del self._records[key]
+        records = self._records[old.namespace]
+        del records[old.name]
+        if not records:
+            del self._records[old.namespace]
         self._unindex(old)
         self._notify(Change(old, None))
 
@@ -146,10 +149,6 @@ class Store(Generic[R]):
     def _notify(self, change: Change[R]) -> None:
         for handler in self._handlers:
             handler(change)
-
-
-def _key(record: Cacheable) -> Key:
-    return record.namespace, record.name
 
 
 def _is_stale(record: Cacheable, old: Cacheable | None) -> bool:
