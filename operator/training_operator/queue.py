@@ -72,6 +72,7 @@ class WorkQueue(Generic[K]):
         self._urgent, self._later, self._progress = (_Heap[K](max(workers // part, 1)) for part in (1, 3, 12))
         """Ready keys by priority; an entry is stale once its key has been handed out."""
         self._most_overdue = max(workers // 6, 1)
+        """Keys that may be out at a time only because they have waited long enough."""
         self._clock = clock or asyncio.get_running_loop().time
         self._metrics = metrics
         self._dirty: dict[K, tuple[int, float]] = {}

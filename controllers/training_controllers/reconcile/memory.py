@@ -44,7 +44,10 @@ class Retry:
 
 @dataclass(slots=True)
 class JobMemory:
-    """The memory of one job, from its first reconcile until it no longer exists."""
+    """The memory of one job, from its first reconcile until it no longer exists.
+
+    There are thousands, mostly empty: frozen sets and tuples share their default, an empty set takes 216 bytes.
+    """
 
     uid: str
     history: dict[Slot, RestartHistory] = field(default_factory=dict)
